@@ -73,6 +73,8 @@ enum error_number {
         HN_CHILD_KEY_UNKNOWN = 222,
         HN_CHILD_LOGIN_REFUSED = 223,
         HN_NO_SSH_AGENT = 224,
+        HN_KEYS_NOT_ADDED = 225,
+        HN_KEYS_NOT_STORED = 226,
         HN_PUSH_MISSING = 230,
         HN_PUSH_UNREADABLE = 231,
         HN_PUSH_SPECIAL = 232,

@@ -32,6 +32,7 @@
 #include "head/commands/run_report.h"
 #include "head/commands/run_rerun.h"
 #include "head/commands/run_top.h"
+#include "head/commands/run_trust.h"
 #include "head/commands/run_why.h"
 #include "head/core/json_text.h"
 #include "head/options/config.h"
@@ -523,6 +524,8 @@ int run_commands_do(const struct options *o, struct diags *d)
                 return run_bad_do(o, d);
         if (o->command == COMMAND_HOSTS)
                 return run_hosts_print(o, d);
+        if (o->command == COMMAND_TRUST)
+                return run_trust_do(o, d);
         rc = check_signal_place(o, d);
         rc = rc ? rc : check_words(o, d);
         if (rc || o->command == COMMAND_PS)

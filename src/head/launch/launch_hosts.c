@@ -16,12 +16,11 @@
 #include "head/dial_in/dial_in.h"
 #include "head/hosts/filter.h"
 #include "head/hosts/hostfile.h"
-#include "head/hosts/own_machine.h"
 #include "head/launch/launch_bad_hosts.h"
 #include "head/launch/launch_private.h"
 #include "head/launch/launch_spares.h"
+#include "head/nodes/own_hosts.h"
 #include "head/nodes/program_link.h"
-#include "head/nodes/ssh_loader.h"
 #include "head/options/config.h"
 
 /* --- what starts the agents ------------------------------------------------------------------- */
@@ -155,25 +154,15 @@ static void load_allocation(struct launch *l)
                 l->o.connect_retry_ms = OPERATOR_RETRY_MS;
 }
 
-/* Marks hosts that are this machine under any name: a local host needs no ssh, unless the line or
- * the ssh config gives it a login. */
+/* Marks local hosts. */
 static void mark_own_hosts(struct launch *l)
 {
         const struct options *o = &l->o;
         const struct ssh_options login = {
                 .config_file = o->ssh_config, .user = o->user, .port = o->port, .jump = o->jump
         };
-        CLEANUP(own_machine_finish) struct own_machine m;
 
-        own_machine_read(&m);
-        for (size_t i = 0; i < l->hosts.n; i++) {
-                struct host *h = &l->hosts.v[i];
-                CLEANUP(free_textp) char *name = NULL; /* HostName */
-
-                if (!h->local && !h->user && !h->port && !h->addr && own_machine_is(&m, h->name) &&
-                    !ssh_loader_leads_elsewhere(&login, h->name, &name))
-                        h->local = !name || own_machine_is(&m, name);
-        }
+        own_hosts_mark(&l->hosts, &login);
 }
 
 /* Of `hnlaunch hosts`, whose lists are sets. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "head/nodes/ssh_loader.h"
 
+#include <errno.h>
+
 #include "head/nodes/install_paths.h"
 
 #define MODULE "hnlaunch-ssh.so"
@@ -25,6 +27,14 @@ bool ssh_loader_leads_elsewhere(const struct ssh_options *o, const char *host, c
         *(void **)&leads =
                 install_path_load(MODULE, "the ssh part", "own_login_leads_elsewhere", &err);
         return leads && leads(o, host, ret_name);
+}
+
+int ssh_loader_store_key(const struct link_host_key *key, struct error *err)
+{
+        int (*store)(const struct link_host_key *, struct error *) = NULL;
+
+        *(void **)&store = install_path_load(MODULE, "the ssh part", "host_key_store", err);
+        return store ? store(key, err) : -ELIBACC;
 }
 
 const struct tree_login_ops *ssh_loader_tree_login(struct error *err)

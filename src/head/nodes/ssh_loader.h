@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "head/nodes/host_key.h"
 #include "head/nodes/transport.h"
 #include "head/nodes/tree_login.h"
 
@@ -21,5 +22,7 @@ struct transport *ssh_loader_create(uv_loop_t *loop, const struct ssh_options *o
  * machine: by @o or the ssh config, whose HostName is @ret_name (malloc'ed). False without the
  * module. */
 bool ssh_loader_leads_elsewhere(const struct ssh_options *o, const char *host, char **ret_name);
+/* Calls host_key_store() of the module. */
+int ssh_loader_store_key(const struct link_host_key *key, struct error *err);
 /* Returns the module's tree_login_ops; the same errors. */
 const struct tree_login_ops *ssh_loader_tree_login(struct error *err);

@@ -181,10 +181,12 @@ static inline void transport_destroy(struct transport *t)
 
 /* Settings of both ssh transports; strings are borrowed for the transport's life. */
 struct ssh_options {
-        const char *command;     /* remote command line, a constant (head/nodes/bootstrap.h) */
-        const char *config_file; /* NULL = ~/.ssh/config and /etc/ssh/ssh_config, "none" */
-        const char *user;        /* NULL = from the config */
-        int port;                /* 0 = from the config */
+        /* Remote command line, a constant (head/nodes/bootstrap.h). NULL: a link only asks for the
+         * host key, and ends with failed(): see head/nodes/host_key.h. */
+        const char *command;
+        const char *config_file;       /* NULL = ~/.ssh/config and /etc/ssh/ssh_config, "none" */
+        const char *user;              /* NULL = from the config */
+        int port;                      /* 0 = from the config */
         const struct strv *identities; /* --identity files, may be empty */
         const char *jump;              /* --jump, NULL = from the config */
         const char *ssh_command;       /* --ssh-command: "ssh -o ..." split by blanks and quotes */

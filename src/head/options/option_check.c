@@ -36,7 +36,7 @@ static void check_lists(const struct options *o, struct diags *d)
 {
         bool any = o->argv.n || o->hostfiles.n || o->hostlists.n || o->from > ALLOC_NONE;
 
-        if (o->command != COMMAND_HOSTS)
+        if (o->command != COMMAND_HOSTS && o->command != COMMAND_TRUST)
                 return;
         if (!any && (o->from == ALLOC_NONE || alloc_find(environ) == ALLOC_NONE))
                 diag_help(diag_add(d, HN_NO_HOSTS, EX_USAGE, "no hosts given"),

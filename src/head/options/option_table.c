@@ -161,7 +161,7 @@ const struct option_def option_table[] = {
           "run.wrap", NULL, GROUP_ENV, .parse = value_words, FIELD(wrap) },
         /* when */
         { "connect-retry", 0, "TIME", "try nodes that cannot be reached yet again for so long",
-          "ssh.connect_retry", "0", GROUP_WHEN, OPTION_KEY, .commands = ON_REACH, .parse = value_span, FIELD(connect_retry_ms) },
+          "ssh.connect_retry", "0", GROUP_WHEN, OPTION_KEY, .parse = value_span, FIELD(connect_retry_ms) },
         { "connect-timeout", 0, "TIME", "for each step of reaching a node",
           "ssh.connect_timeout", "10s", GROUP_WHEN,
           .commands = ON_REACH, .parse = value_span, FIELD(connect_timeout_ms), .min = 1 },
@@ -170,7 +170,7 @@ const struct option_def option_table[] = {
           .parse = value_limit, FIELD(dial_timeout_ms), .min = 1 },
         { "start-timeout", 0, "TIME", "for a node to answer, and for all ranks to join the store; or never",
           "run.start_timeout", "120s", GROUP_WHEN,
-          .commands = ON_REACH, .parse = value_limit, FIELD(start_timeout_ms), .min = 1 },
+          .commands = ON_LAUNCH | ON(HOSTS), .parse = value_limit, FIELD(start_timeout_ms), .min = 1 },
         { "wait-warn", 0, "TIME", "warn of ranks waiting in the store for so long; or never",
           "run.wait_warn", "120s", GROUP_WHEN, .parse = value_limit, FIELD(wait_warn_ms) },
         { "hang-after", 0, "TIME", "when no rank has done anything for so long, look whether they hang; or never",
@@ -227,7 +227,7 @@ const struct option_def option_table[] = {
           "run.contain", "auto", GROUP_WHEN, OPTION_KEY, .parse = value_choice, FIELD(contain) },
         /* ssh */
         { "start-with", 0, "auto|ssh|srun|sge|ray|CMD", "start agents by ssh, a manager, or CMD: 'docker exec -i {host}'",
-          "run.start_with", "auto", GROUP_SSH, .commands = ON_REACH, .parse = value_text, FIELD(via) },
+          "run.start_with", "auto", GROUP_SSH, .commands = ON_LAUNCH | ON(HOSTS), .parse = value_text, FIELD(via) },
         { "ssh-port", 'p', "PORT", "port of the ssh servers (default: ssh_config, else 22)",
           "ssh.port", NULL, GROUP_SSH, .commands = ON_REACH, .parse = value_number, FIELD(port), .min = 1, .max = 65535 },
         { "user", 0, "NAME", "log in as (default: ssh_config, else your name)",
@@ -239,12 +239,12 @@ const struct option_def option_table[] = {
           "ssh.config", NULL, GROUP_SSH, OPTION_PATH,
           .commands = ON_REACH, .parse = value_text, FIELD(ssh_config) },
         { "ssh-command", 0, "CMD", "run this ssh program instead of the built-in one",
-          "ssh.command", NULL, GROUP_SSH, .commands = ON_REACH, .parse = value_text, FIELD(ssh_command) },
+          "ssh.command", NULL, GROUP_SSH, .commands = ON_LAUNCH | ON(HOSTS), .parse = value_text, FIELD(ssh_command) },
         { "jump", 0, "HOST", "go through this host, as ssh -J",
           "ssh.jump", NULL, GROUP_SSH, .commands = ON_REACH, .parse = value_word, FIELD(jump) },
         { "fanout", 0, "N", "connections being set up at once (default: automatic)",
           "ssh.fanout", NULL, GROUP_SSH, OPTION_KEY,
-          .commands = ON_REACH, .parse = value_number, FIELD(fanout), .min = 1, .max = 65536 },
+          .parse = value_number, FIELD(fanout), .min = 1, .max = 65536 },
         { "tree", 0, "K", "log in to K nodes only, which log in to K more each (default 0: to all)",
           "ssh.tree", NULL, GROUP_SSH,
           .parse = value_number, FIELD(tree), .min = 0, .max = 65536 },
@@ -256,7 +256,7 @@ const struct option_def option_table[] = {
           .commands = ON_REACH, .parse = value_choice_bool, FIELD(accept_new) },
         /* network */
         { "iface", 0, "NAME|CIDR", "network of the ranks (default: the one that reaches the nodes)",
-          "net.iface", NULL, GROUP_NETWORK, .commands = ON_REACH, .parse = value_word, FIELD(iface) },
+          "net.iface", NULL, GROUP_NETWORK, .commands = ON_LAUNCH | ON(HOSTS), .parse = value_word, FIELD(iface) },
         { "store-listen", 0, "network|loopback|none", "PyTorch's store: on rank 0's node, on every node, or not served",
           "net.store_listen", "network", GROUP_NETWORK, .parse = value_choice, FIELD(store_listen) },
         { "store-size", 0, "SIZE", "memory of the store: its keys, values and pending requests",
@@ -330,6 +330,8 @@ const struct option_def option_table[] = {
           NULL, NULL, GROUP_PLAN, .commands = ON(HOSTS), .parse = value_switch, FIELD(list.minus) },
         { "common", 0, NULL, "hosts that all lists have",
           NULL, NULL, GROUP_PLAN, .commands = ON(HOSTS), .parse = value_switch, FIELD(list.common) },
+        { "yes", 0, NULL, "add the new host keys without asking",
+          NULL, NULL, GROUP_PLAN, .commands = ON(TRUST), .parse = value_switch, FIELD(list.yes) },
         { "probe", 0, NULL, "ask the nodes for GPUs, cores and memory",
           NULL, NULL, GROUP_PLAN, .commands = ON(PLAN) | ON(HOSTS), .parse = value_switch, FIELD(probe) },
         /* other */
@@ -436,6 +438,10 @@ const struct option_command option_commands[] = {
                             "allocation\n"
                             "hnlaunch hosts 'gpu[01-64]' --minus @broken.txt\n"
                             "hnlaunch hosts --probe -w 'gpu[01-64]' >hosts.txt\n" },
+        [COMMAND_TRUST] = { "trust", "show the host keys of hosts, and add new ones to known_hosts",
+                            "[LIST|@FILE...]", 0, 0,
+                            "hnlaunch trust -H hosts.txt             shows the keys, and asks\n"
+                            "hnlaunch trust -w 'gpu[01-64]' --yes    in a script\n" },
         [COMMAND_RERUN] = { "rerun", "start a run once more, as it was started", "[RUN]", 0, 1,
                             "hnlaunch rerun --without-bad            without the hosts that "
                             "failed\n"
@@ -478,7 +484,7 @@ const struct option_def *option_by_letter(int letter, enum command command)
 
 bool option_command_takes_words(enum command command)
 {
-        return (ON_RUNS | ON(BAD) | ON(HOSTS) | ON(EXPLAIN)) >> command & 1;
+        return (ON_RUNS | ON(BAD) | ON(HOSTS) | ON(TRUST) | ON(EXPLAIN)) >> command & 1;
 }
 
 bool option_is_passed_on(const struct option_def *def)

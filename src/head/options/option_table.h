@@ -58,7 +58,7 @@ enum {
         ON_LAUNCH = ON(RUN) | ON(PLAN) | ON(CONFIG),
         ON_RUNS = ON(PS) | ON(STOP) | ON(SIGNAL) | ON(DRAIN) | ON(WAIT) | ON(ATTACH) | ON(RERUN) |
                   ON(LOGS) | ON(WHY) | ON(REPORT) | ON(TOP), /* speak of runs */
-        ON_REACH = ON_LAUNCH | ON(HOSTS),                    /* reach hosts */
+        ON_REACH = ON_LAUNCH | ON(HOSTS) | ON(TRUST),        /* reach hosts */
         ON_ALL = ON_REACH | ON_RUNS | ON(BAD) | ON(EXPLAIN) | ON(HELP) | ON(VERSION),
 };
 

@@ -35,6 +35,7 @@ enum command {
         COMMAND_TOP,
         COMMAND_BAD,
         COMMAND_HOSTS,
+        COMMAND_TRUST,
         COMMAND_CONFIG,
         COMMAND_EXPLAIN,
         COMMAND_HELP,
@@ -80,10 +81,11 @@ struct restart_options {
         struct strv leave_out; /* names of hosts that are bad in this run, run.leave_out */
 };
 
-/* Of COMMAND_HOSTS. */
+/* Of COMMAND_HOSTS and COMMAND_TRUST. */
 struct list_options {
         bool expand;               /* a name in each line */
         bool unite, minus, common; /* what is done with several lists; none = unite */
+        bool yes;                  /* trust --yes */
 };
 
 struct drain_options {

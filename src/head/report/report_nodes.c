@@ -101,8 +101,9 @@ static const struct {
                             "host keys of %zu nodes cannot be checked" },
         [KEY_UNKNOWN] = { HN_HOST_KEY_UNKNOWN, EX_NOPERM, "the host key of %s is not known",
                           "host keys of %zu nodes are not known",
-                          "compare with your admin's list and add them to ~/.ssh/known_hosts; for "
-                          "throw-away nodes: --host-key accept-new" },
+                          "compare with your admin's list and add them to ~/.ssh/known_hosts: "
+                          "hnlaunch "
+                          "trust; for throw-away nodes: --host-key accept-new" },
         [DENIED] = { HN_LOGIN_REFUSED, EX_NOPERM, "ssh login refused on %s",
                      "ssh login refused on %zu nodes" },
         [VERSION] = { HN_WRONG_VERSION, EX_PROTOCOL,

@@ -111,7 +111,8 @@ void ssh_hop_tell(struct ssh_hop *h, struct ssh_hop_event event)
                 h->report(h->ctx, &event);
 }
 
-void ssh_hop_fail(struct ssh_hop *h, struct link_failure *why)
+/* @len: of the failure, and of what may follow it. */
+static void end_hop(struct ssh_hop *h, struct link_failure *why, size_t len)
 {
         if (h->state == HOP_CLOSED)
                 return;
@@ -120,9 +121,13 @@ void ssh_hop_fail(struct ssh_hop *h, struct link_failure *why)
         snprintf(h->refused, sizeof(h->refused), "%.199s", why->fact);
         h->refused_cause = why->cause;
         stop_hop(h, why);
-        ssh_hop_tell(h, (struct ssh_hop_event){ .kind = h->opened ? DID_END : DID_FAIL,
-                                                .data = why,
-                                                .len = sizeof(*why) });
+        ssh_hop_tell(h, (struct ssh_hop_event){
+                                .kind = h->opened ? DID_END : DID_FAIL, .data = why, .len = len });
+}
+
+void ssh_hop_fail(struct ssh_hop *h, struct link_failure *why)
+{
+        end_hop(h, why, sizeof(*why));
 }
 
 void ssh_hop_failf(struct ssh_hop *h, enum link_phase phase, enum link_cause cause,
@@ -334,11 +339,28 @@ static void report_stored_key(struct ssh_hop *h, const char *text)
                 report_stored_key(f->inner, text);
 }
 
+/* Ends a hop that only asks for the key. */
+static void report_host_key(struct ssh_hop *h)
+{
+        struct link_failure why = { .phase = LINK_HOSTKEY };
+        struct link_host_key *key = ssh_hostkey_fetch(h->target, h->session.ssh, &why);
+
+        if (key)
+                end_hop(h, &key->end, sizeof(*key) + strlen(key->blob) + 1);
+        else
+                ssh_hop_fail(h, &why);
+        free(key);
+}
+
 static void step_hostkey(struct ssh_hop *h)
 {
         struct link_failure why = { .phase = LINK_HOSTKEY };
         char stored[600];
 
+        if (!ssh_site_options(h->hops->site)->command && !h->jump.name) {
+                report_host_key(h);
+                return;
+        }
         if (ssh_hostkey_check(h->hops->site, h->target, h->session.ssh, stored, sizeof(stored),
                               &why) < 0) {
                 ssh_hop_fail(h, &why);

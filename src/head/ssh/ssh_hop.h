@@ -39,7 +39,8 @@ struct ssh_hop_event {
         enum link_phase phase;   /* DID_PHASE */
         enum link_notice notice; /* DID_NOTICE */
         int fd;                  /* DID_OPEN: the callee owns the descriptor */
-        const void *data;        /* DID_FAIL, DID_END: a struct link_failure; DID_SAY,
+        const void *data;        /* DID_FAIL, DID_END: a struct link_failure, or the
+                                  * struct link_host_key around it; DID_SAY,
                                   * DID_NOTICE: text, which has a NUL but with DID_SAY */
         size_t len;              /* of @data */
 };

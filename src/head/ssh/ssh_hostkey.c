@@ -4,7 +4,8 @@
  * compares the offered key in this order: revoked (by RevokedHostKeys, or an unreadable list),
  * known, changed or marked as revoked, unknown. Only an unknown key may be accepted: when it is the
  * user's own login key, or with --host-key accept-new, which appends a line to known_hosts. Every
- * refusal names cause, fact, evidence and help of struct link_failure.
+ * refusal names cause, fact, evidence and help of struct link_failure. ssh_hostkey_fetch() compares
+ * alike, for a host that is asked for its key only, and accepts none.
  */
 #include "head/ssh/ssh_hostkey.h"
 
@@ -14,6 +15,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/memory.h"
 
 /* Hands the lists of algorithms to libssh. 0, or negative with @err: libssh knows none of a
  * list. */
@@ -172,6 +174,17 @@ static int refuse_revoked_key(const struct offered_key *key, const char *where, 
         return -1;
 }
 
+/* Refuses an unknown key beside a file that cannot be read: it may have another key, or revoke this
+ * one. */
+static int refuse_unread(const struct ssh_target *target, const struct offered_key *key,
+                         struct link_failure *why)
+{
+        refuse_hostkey(target, key, KNOWN_UNKNOWN, "", "", why);
+        snprintf(why->fact, sizeof(why->fact), "cannot read %.200s: %s", target->known.unread,
+                 strerror(target->known.error));
+        return -1;
+}
+
 /* Whether the server has proved that it has a private key with which the user logs in: the user, or
  * what has made the job (MPI Operator), has given it the key. */
 static bool is_users_key(const struct ssh_target *target, ssh_key key)
@@ -207,12 +220,8 @@ static int classify_hostkey(struct ssh_site *site, const struct ssh_target *targ
         if (verdict != KNOWN_UNKNOWN ||
             (!ssh_site_options(site)->accept_new && !target->known.unread))
                 return refuse_hostkey(target, key, verdict, where, known_blob, why);
-        if (target->known.unread) { /* it may have another key, or revoke this one */
-                refuse_hostkey(target, key, verdict, where, known_blob, why);
-                snprintf(why->fact, sizeof(why->fact), "cannot read %.200s: %s",
-                         target->known.unread, strerror(target->known.error));
-                return -1;
-        }
+        if (target->known.unread)
+                return refuse_unread(target, key, why);
         line = ssh_site_accept(site, target, key->type, key->blob, &err);
         if (line > 0)
                 snprintf(ret_stored, size, "%s  %s %s  %s:%d", target->known_name, key->name.type,
@@ -224,25 +233,98 @@ static int classify_hostkey(struct ssh_site *site, const struct ssh_target *targ
         return -1;
 }
 
-int ssh_hostkey_check(struct ssh_site *site, const struct ssh_target *target, ssh_session session,
-                      char *ret_stored, size_t size, struct link_failure *why)
+/* 0, or -1 with @why. finish_offered_key() in both cases. */
+static int read_offered_key(ssh_session session, struct offered_key *ret, struct link_failure *why)
 {
-        struct offered_key offered = { 0 };
-        ssh_key key;
-        int r;
-
-        *ret_stored = '\0';
-        if (ssh_get_server_publickey(session, &key) != SSH_OK ||
-            ssh_pki_export_pubkey_base64(key, &offered.blob) != SSH_OK) {
+        *ret = (struct offered_key){ 0 };
+        if (ssh_get_server_publickey(session, &ret->key) != SSH_OK ||
+            ssh_pki_export_pubkey_base64(ret->key, &ret->blob) != SSH_OK) {
                 why->cause = LINK_OTHER;
                 snprintf(why->fact, sizeof(why->fact), "cannot read the host key");
                 return -1;
         }
-        offered.key = key;
-        offered.type = ssh_key_type_to_char(ssh_key_type(key));
-        ssh_key_describe(key, &offered.name);
-        r = classify_hostkey(site, target, &offered, ret_stored, size, why);
-        ssh_string_free_char(offered.blob);
-        ssh_key_free(key);
+        ret->type = ssh_key_type_to_char(ssh_key_type(ret->key));
+        ssh_key_describe(ret->key, &ret->name);
+        return 0;
+}
+
+static void finish_offered_key(struct offered_key *key)
+{
+        ssh_string_free_char(key->blob);
+        ssh_key_free(key->key);
+}
+
+int ssh_hostkey_check(struct ssh_site *site, const struct ssh_target *target, ssh_session session,
+                      char *ret_stored, size_t size, struct link_failure *why)
+{
+        struct offered_key offered;
+        int r;
+
+        *ret_stored = '\0';
+        r = read_offered_key(session, &offered, why);
+        if (r == 0)
+                r = classify_hostkey(site, target, &offered, ret_stored, size, why);
+        finish_offered_key(&offered);
         return r;
+}
+
+/* 0: the key is known, or may be stored. -1 with @why. */
+static int judge_offered_key(const struct ssh_target *target, const struct offered_key *key,
+                             bool *ret_known, struct link_failure *why)
+{
+        const char *trouble = revoked_keys_trouble(target->revoked);
+        enum known_verdict verdict;
+        const char *known_blob;
+        char where[512];
+
+        snprintf(why->detail, sizeof(why->detail), "%s  %s", key->name.type, key->name.print);
+        if (trouble || revoked_keys_has(target->revoked, key->blob, where, sizeof(where)))
+                return refuse_revoked_key(key, where, trouble, why);
+        verdict = known_set_check(&target->known, key->type, key->blob, where, sizeof(where),
+                                  &known_blob);
+        *ret_known = verdict == KNOWN_OK;
+        if (verdict == KNOWN_CHANGED || verdict == KNOWN_REVOKED)
+                return refuse_hostkey(target, key, verdict, where, known_blob, why);
+        if (verdict == KNOWN_UNKNOWN && target->known.unread)
+                return refuse_unread(target, key, why);
+        if (verdict == KNOWN_UNKNOWN && !target->host.user_files) {
+                refuse_hostkey(target, key, verdict, where, known_blob, why);
+                snprintf(why->fact, sizeof(why->fact),
+                         "the ssh config names no known_hosts file of the user");
+                return -1;
+        }
+        return 0;
+}
+
+struct link_host_key *ssh_hostkey_fetch(const struct ssh_target *target, ssh_session session,
+                                        struct link_failure *why)
+{
+        const struct ssh_host *h = &target->host;
+        struct link_host_key *key = NULL;
+        struct offered_key offered;
+        bool known = false;
+
+        if (read_offered_key(session, &offered, why) == 0 &&
+            judge_offered_key(target, &offered, &known, why) == 0) {
+                key = xcalloc(1, sizeof(*key) + strlen(offered.blob) + 1);
+                key->end = (struct link_failure){ .phase = LINK_HOSTKEY, .cause = LINK_ENDED };
+                key->known = known;
+                key->port = h->host_key_alias ? 22 : h->port;
+                key->hashed = h->hash_names;
+                snprintf(key->label, sizeof(key->label), "%s", offered.name.type);
+                snprintf(key->print, sizeof(key->print), "%s", offered.name.print);
+                snprintf(key->type, sizeof(key->type), "%s", offered.type);
+                snprintf(key->name, sizeof(key->name), "%s", target->known_name);
+                if (h->user_files)
+                        snprintf(key->file, sizeof(key->file), "%s", h->known_hosts.v[0]);
+                strcpy(key->blob, offered.blob);
+        }
+        finish_offered_key(&offered);
+        return key;
+}
+
+int host_key_store(const struct link_host_key *key, struct error *err)
+{
+        return known_hosts_append(key->file, key->name, key->port, key->hashed, key->type,
+                                  key->blob, err);
 }

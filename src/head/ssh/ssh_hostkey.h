@@ -6,6 +6,7 @@
 
 #include <libssh/libssh.h>
 
+#include "head/nodes/host_key.h"
 #include "head/ssh/ssh_target.h"
 
 /* Returns a non-blocking session on the connected socket @fd, with algorithms set and libssh's own
@@ -17,3 +18,8 @@ ssh_session ssh_hostkey_session(const struct ssh_target *target, int fd, struct 
  * FILE:LINE" of an accepted key, else "". */
 int ssh_hostkey_check(struct ssh_site *site, const struct ssh_target *target, ssh_session session,
                       char *ret_stored, size_t size, struct link_failure *why);
+
+/* Reads the host key after the key exchange; free(). NULL with @why filled in: the key has changed
+ * or is revoked, or could not be stored. */
+struct link_host_key *ssh_hostkey_fetch(const struct ssh_target *target, ssh_session session,
+                                        struct link_failure *why);

@@ -220,8 +220,8 @@ const struct error_id error_ids[] = {
         { HN_HOST_KEY_UNKNOWN,
           "a host key is not known",
           "No known_hosts file has a key of this host, and --host-key strict, the default, accepts only known keys.",
-          "Compare the key with your administrator's list and add it to ~/.ssh/known_hosts. For throw-away nodes use "
-          "--host-key accept-new." },
+          "Compare the key with your administrator's list and add it to ~/.ssh/known_hosts: hnlaunch trust shows the keys "
+          "of hosts, and adds them. For throw-away nodes use --host-key accept-new." },
         { HN_HOST_KEY_CHANGED,
           "a host key has changed",
           "known_hosts has another key for this host. The node was reinstalled, the address belongs to another "
@@ -316,6 +316,15 @@ const struct error_id error_ids[] = {
           "-o ssh.tree_auth=forward without an ssh-agent",
           "SSH_AUTH_SOCK is not set, or no ssh-agent answers there.",
           "Start one: eval $(ssh-agent) && ssh-add. Or use -o ssh.tree_auth=own." },
+        { HN_KEYS_NOT_ADDED,
+          "new host keys were not added",
+          "hnlaunch trust has shown host keys that known_hosts does not have, and the answer was not yes, or standard "
+          "input is no terminal and --yes is not given. No key was stored.",
+          "Compare the fingerprints with your administrator's list, then answer yes, or add --yes." },
+        { HN_KEYS_NOT_STORED,
+          "a host key cannot be stored",
+          "hnlaunch trust cannot write to the known_hosts file of the user, which the message names with the reason.",
+          "Make the file writable, or choose another with UserKnownHostsFile in ~/.ssh/config." },
         { HN_PUSH_MISSING,
           "a file of --push does not exist",
           "There is nothing at the path. Paths are relative to the current directory.",
