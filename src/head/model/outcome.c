@@ -165,7 +165,7 @@ bool outcome_happened(struct outcome *o, const struct cause *c)
                 return false;
         is_cause = is_stronger(o, c, &o->cause);
         if (o->n_seen < SEEN_MAX) {
-                o->seen = xgrow(o->seen, o->n_seen, &o->seen_cap, sizeof(*o->seen));
+                o->seen = xrealloc(o->seen, o->n_seen + 1, sizeof(*o->seen));
                 o->seen[o->n_seen++] = *c;
         } else {
                 o->unseen++;
@@ -475,7 +475,7 @@ static void add_cause(struct outcome *o)
                 count_as_failed(o, cause->rank);
         if (o->n_seen == SEEN_MAX)
                 return;
-        o->seen = xgrow(o->seen, o->n_seen, &o->seen_cap, sizeof(*o->seen));
+        o->seen = xrealloc(o->seen, o->n_seen + 1, sizeof(*o->seen));
         o->seen[o->n_seen++] = *cause;
 }
 

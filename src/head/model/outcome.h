@@ -103,7 +103,6 @@ struct outcome {
         struct cause cause;
         struct cause *seen;    /* every failure before or without an order, as they arrived */
         size_t n_seen, unseen; /* failures beyond some thousands are only counted */
-        size_t seen_cap;
         struct rank_report *said;
         size_t n_said;
         struct cause_list left, halted; /* ended with 0; on our order. Of very many the first */

@@ -349,16 +349,16 @@ TEST(a_rank_that_only_lost_a_peer_is_not_the_cause)
 /* 80,000 ranks may fail on their own before our order arrives. */
 TEST(a_late_cause_of_very_many_failures_stays_the_cause)
 {
-        static const char *said[20000];
+        static const char *said[5000];
         struct outcome o = OUTCOME_INIT;
 
-        for (int rank = 1; rank < 20000; rank++) {
+        for (int rank = 1; rank < 5000; rank++) {
                 said[rank] = "";
                 ends_at(&o, rank, EXITED(1), 1001);
         }
         said[0] = "";
         assert_true(ends_at(&o, 0, SIGNALED(SIGSEGV), 1002));
-        assert_int_equal(o.n_seen + o.unseen, 20000);
+        assert_int_equal(o.n_seen + o.unseen, 5000);
         outcome_finalize(&o, NULL, words, said);
         assert_int_equal(o.cause.rank, 0);
         assert_int_equal(outcome_exit_code(&o), 139);
@@ -539,11 +539,7 @@ static char *told_words(void *ctx, int rank, struct burst *ret)
 /* Lets the ranks end in the order of their times. */
 static void end_ranks(struct outcome *o, const struct told *t, int n)
 {
-        int64_t last = 0;
-
-        for (int rank = 0; rank < n; rank++)
-                last = MAX(last, t[rank].ended_ms);
-        for (int64_t ms = 1; ms <= last; ms++)
+        for (int64_t ms = 1; ms < 200000; ms++)
                 for (int rank = 0; rank < n; rank++) {
                         struct cause c = { .rank = rank, .node = rank / 4 };
 
@@ -551,8 +547,7 @@ static void end_ranks(struct outcome *o, const struct told *t, int n)
                                 continue;
                         c.at_ns = ms * 1000000;
                         c.told = burst_of(&t[rank]);
-                        outcome_exited(o, &c, t[rank].status, t[rank].stopped, false,
-                                       t[rank].said);
+                        outcome_exited(o, &c, t[rank].status, t[rank].stopped, false, t[rank].said);
                 }
 }
 
