@@ -519,7 +519,7 @@ static void send_hello(struct agent *a)
         struct hello h;
 
         inventory_take(&h);
-        node_attempt_set_node(a->attempt, h.cores, h.n_gpus > 0);
+        node_attempt_set_node(a->attempt, &h);
         h.free_port = store_access_hold_port(a->store);
         h.mono_ns = uv_hrtime();
         buf_appends(&a->up.out, MSG_MAGIC);

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "wire/bind_policy.h"
 #include "wire/msg_private.h"
 
 enum {
@@ -213,6 +214,7 @@ static void code_common(struct codec *c, struct launch_order *m)
         codec_u8(c, &m->contain);
         codec_require(c, m->contain <= CONTAIN_PIDNS);
         codec_bool(c, &m->gpu_visibility_own);
+        codec_str(c, &m->bind, BIND_TEXT_MAX);
         codec_strv(c, &m->env, MSG_MAX_STRINGS, MSG_MAX_STRING);
         codec_strv(c, &m->unset, MSG_MAX_STRINGS, MSG_MAX_STRING);
         codec_u32(c, &m->stdin_rank);

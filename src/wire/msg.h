@@ -51,6 +51,7 @@ struct msg_gpu {
         uint32_t index;
         char uuid[48]; /* "" when the driver does not tell */
         char name[64];
+        char address[24]; /* of PCI, "" = not known; of the agent alone, not sent */
 };
 
 /* What RDMA needs of the node. */
@@ -218,6 +219,7 @@ struct launch_order {
                 uint32_t window; /* output of a stream under way without a CREDIT; 0 = MSG_WINDOW */
                 uint8_t contain; /* enum contain_level wanted */
                 bool gpu_visibility_own; /* CUDA_VISIBLE_DEVICES = own GPUs instead of the node's */
+                char *bind;              /* --bind, see wire/bind_policy.h; "" = none */
                 struct strv env;         /* NAME=VALUE laid over the node's login environment */
                 struct strv unset;       /* names removed first; a trailing * is a prefix */
                 /* The rank with MSG_STDIN, MSG_EVERY_RANK or MSG_NO_RANK; other ranks read

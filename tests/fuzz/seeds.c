@@ -96,6 +96,7 @@ static void seed_launch(struct buf *b)
                                   .agent_store = true,
                                   .iface = "lo",
                                   .contain = CONTAIN_CGROUP,
+                                  .bind = (char *)"list:0;1-3",
                                   .compat = { COMPAT_SLURM, &node, 1 },
                                   .cwd = xstrdup("/tmp"),
                                   .host = "n0",

@@ -42,15 +42,15 @@ static int print_topology(struct cpu_topology *t)
 {
         char word[32];
 
-        topology_read_cores(t);
-        topology_read_sockets(t);
+        cpu_topology_read_cores(t);
+        cpu_topology_read_sockets(t);
         print_groups(t, "core", t->core);
         for (size_t i = 0; i < t->n_nodes; i++) {
                 snprintf(word, sizeof(word), "node %d", (int)t->nodes[i].id);
                 print_part(word, &t->nodes[i].cpus);
         }
         print_groups(t, "socket", t->socket);
-        topology_finish(t);
+        cpu_topology_finish(t);
         return 0;
 }
 
@@ -73,10 +73,10 @@ static int print_bindings(struct cpu_topology *t, const char *policy, uint32_t t
 
                 ranks[i] = (struct binding_rank){ .gpu_nodes = nodes, .threads = threads };
                 while ((word = strsep(&rest, ",")) && ranks[i].n_gpus < MAX_PROBE_GPUS)
-                        nodes[ranks[i].n_gpus++] = topology_find_device(t, word);
+                        nodes[ranks[i].n_gpus++] = cpu_topology_find_device(t, word);
         }
-        topology_read_cores(t);
-        topology_read_sockets(t);
+        cpu_topology_read_cores(t);
+        cpu_topology_read_sockets(t);
         binding_make(all, ranks, n, t, &p, &taken);
         for (uint32_t i = 0; i < n; i++) {
                 CLEANUP(free_textp) char *list = cpu_mask_format(&all[i].cpus);
@@ -86,7 +86,7 @@ static int print_bindings(struct cpu_topology *t, const char *policy, uint32_t t
                 free((void *)ranks[i].gpu_nodes);
         }
         bind_policy_finish(&p);
-        topology_finish(t);
+        cpu_topology_finish(t);
         free(ranks);
         free(all);
         return 0;
@@ -102,7 +102,7 @@ int main(int argc, char **argv)
                 return 2;
         if (cpu_mask_parse(&allowed, argv[2], strlen(argv[2])) < 0)
                 return 2;
-        topology_read(&t, argv[1], &allowed);
+        cpu_topology_read(&t, argv[1], &allowed);
         if (argc == 3)
                 return print_topology(&t);
         return print_bindings(&t, argv[3], (uint32_t)atoi(argv[4]), argv + 5, (uint32_t)argc - 5);

@@ -145,14 +145,14 @@ class Agent:
 
     def launch(self, argv, ranks=1, env=(), unset=(), cwd="", stdin_rank=NOBODY, window=0,
                run_id="test", gpus=None, own=False, visible=False, agent_store=False, iface="",
-               contain=0, program="", first_node="", ports=(), subst=False, local_rank="", host="", **more):
+               contain=0, program="", first_node="", ports=(), subst=False, local_rank="", host="", bind="", **more):
         get = {"world": ranks, "nodes": 1, "node_rank": 0, "restart": 0, "max_restarts": 0,
                "master": "127.0.0.1", "port": 29500, "grace": 1000, "silence": 0}
         get.update(more)
         body = _bytes(run_id) + struct.pack("<3I", 0, 0, 0)  # world 0
         body += struct.pack("<6IBB", get["world"], get["nodes"], get["restart"],
                             get["max_restarts"], get["grace"], window, contain, own)
-        body += _list(env) + _list(unset) + struct.pack("<I", stdin_rank)
+        body += _bytes(bind) + _list(env) + _list(unset) + struct.pack("<I", stdin_rank)
         body += struct.pack("<III", NOBODY, 0, 0) + _bytes("")  # no --pty
         body += b"\0"  # --compat none
         body += _bytes(first_node) + struct.pack("<I", len(ports))

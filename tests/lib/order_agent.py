@@ -59,7 +59,9 @@ class Order:
         r = self.r
         world = r.choice([(0, 0), (0, 0), (0, 0), (1, 2), (2, 4), (1, 1)])  # its number, and that of its rank 0
         return COMMON, (text("order") + u32(*world, 0) + u32(r.choice([1, 2, 4, 4, 4]), 1, 0, 0, r.choice([0, 100]), r.choice([0, 1, 65536])) +
-                        bytes([r.choice([0, 1, 2, 3, 1]), r.randrange(2)]) + texts(["A=1", "B="]) + texts(["C*"]) + u32(self.rank()) +
+                        bytes([r.choice([0, 1, 2, 3, 1]), r.randrange(2)]) +
+                        text(r.choice(["", "auto", "none", "numa", "socket", "core:1", "core:9999", "exclusive", "list:0;1-3", "list:", "?"])) +
+                        texts(["A=1", "B="]) + texts(["C*"]) + u32(self.rank()) +
                         u32(self.r.choice([2**32 - 1] * 5 + [0]), 24, 80) + text("xterm") +
                         r.choice([b"\0", b"\1" + u32(0), b"\2" + u32(1) + text("n") + u32(1)]) +
                         r.choice([text("") + u32(0), text("::1") + u32(1) + text("jax") + u32(r.choice([1, 65535]))]) +

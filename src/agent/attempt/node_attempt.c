@@ -307,10 +307,26 @@ struct node_attempt *node_attempt_create(const struct node_attempt_deps *deps,
         return t;
 }
 
-void node_attempt_set_node(struct node_attempt *t, uint32_t cores, bool has_gpus)
+enum { MAX_NODE_GPUS = 1024 };
+
+static void note_addresses(struct strv *to, const struct msg_gpu *gpus, uint32_t n)
 {
-        t->node.cores = cores;
-        t->node.has_gpus = has_gpus;
+        for (uint32_t i = 0; i < n; i++) {
+                while (to->n <= gpus[i].index && to->n < MAX_NODE_GPUS)
+                        strv_push(to, "");
+                if (gpus[i].index >= to->n)
+                        continue;
+                free(to->v[gpus[i].index]);
+                to->v[gpus[i].index] = xstrdup(gpus[i].address);
+        }
+}
+
+void node_attempt_set_node(struct node_attempt *t, const struct hello *h)
+{
+        t->node.cores = h->cores;
+        t->node.has_gpus = h->n_gpus > 0;
+        note_addresses(&t->node.binding.gpus, h->gpus, h->n_gpus);
+        note_addresses(&t->node.binding.gpus, h->hidden, h->n_hidden);
 }
 
 bool node_attempt_is_idle(const struct node_attempt *t)
@@ -365,6 +381,8 @@ void node_attempt_destroy(struct node_attempt *t)
         inspection_destroy(t->inspection);
         dump_sender_destroy(t->dumps);
         node_attempt_forget_ended(t);
+        strv_finish(&t->node.binding.gpus);
+        free(t->node.binding.taken);
         free(t->cwd);
         free(t);
 }

@@ -61,7 +61,7 @@ struct node_attempt *node_attempt_create(const struct node_attempt_deps *deps,
 void node_attempt_close(struct node_attempt *t); /* let the loop turn once more */
 void node_attempt_destroy(struct node_attempt *t);
 /* Notes what the node has, for all attempts. */
-void node_attempt_set_node(struct node_attempt *t, uint32_t cores, bool has_gpus);
+void node_attempt_set_node(struct node_attempt *t, const struct hello *h);
 
 /* Starts the ranks of an order, the first of the attempt or another one while ranks run; may take
  * over @l. @store serves the world of the order, and outlives the attempt. Failures are reported to

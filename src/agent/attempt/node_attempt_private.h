@@ -6,6 +6,7 @@
 
 #include "agent/attempt/node_attempt.h"
 #include "agent/attempt/rank_world.h"
+#include "agent/bind/order_binding.h"
 #include "agent/contain/cgroup.h"
 #include "agent/contain/contain.h"
 #include "agent/core/job_dir.h"
@@ -50,6 +51,7 @@ struct node_attempt {
         struct {
                 uint32_t cores; /* shared by all ranks */
                 bool has_gpus;
+                struct binding_node binding;
         } node;
         bool refused; /* a rank could not be started, and the head was told of one */
         struct {

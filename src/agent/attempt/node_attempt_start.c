@@ -105,6 +105,8 @@ void node_attempt_confirm_starts(struct node_attempt *t, uint64_t ms)
                 worker_destroy(w);
         }
         t->n_workers = n;
+        for (size_t i = 0; i < t->groups.n; i++)
+                order_binding_check(t->groups.v[i]->binding);
         if (t->n_starting)
                 return;
         uv_timer_stop(&t->timers.starting);
@@ -177,6 +179,17 @@ static int prepare_ready(struct rank_world *g, const struct launch_rank *r,
         return ready_probes_add(g->ready, s->rank, how, s->env, s->cwd, err);
 }
 
+/* A bound rank has threads for its processors, unless the user has said how many. */
+static void set_threads(const struct rank_world *g, const struct launch_order *l,
+                        const struct launch_rank *r, struct strv *env)
+{
+        struct bind_note *unused;
+        const struct binding *b = order_binding_get(g->binding, (uint32_t)(r - l->ranks), &unused);
+
+        if (b && !strv_env_get(env, "OMP_NUM_THREADS"))
+                strv_env_set_number(env, "OMP_NUM_THREADS", b->threads);
+}
+
 /* Forks the process of a rank of @g; node_attempt_confirm_starts() finds out whether the program
  * could be executed. */
 static int start_rank(struct rank_world *g, const struct launch_order *l,
@@ -215,6 +228,7 @@ static int start_rank(struct rank_world *g, const struct launch_order *l,
         subst_arguments(&argv, l, r);
         strv_copy(&env, &common->env);
         subst_variables(&env, l, r);
+        set_threads(g, l, r, &env);
         worker_env_build(&env, l, r, g->socket, error_file, t->node.cores);
         ret = g->pmi ? pmi_link_open(g->pmi, r->rank, &env, &pmi) : 0;
         if (ret < 0) {
@@ -223,6 +237,7 @@ static int start_rank(struct rank_world *g, const struct launch_order *l,
                 free(error_file);
                 return ret;
         }
+        setup.binding = order_binding_get(g->binding, (uint32_t)(r - l->ranks), &setup.bind_note);
         setup.pass = MAX(pmi, 0);
         if (l->mpi.kind == MPI_PMI1)
                 pmi_library_add_env(&env, t->deps.dir->path, l);
@@ -332,6 +347,8 @@ static void start_processes(struct rank_world *g, const struct launch_order *l,
 
         strv_copy(&common.env, base);
         common.older_names = nccl_env_build_all(&common.env, l, &nccl);
+        g->binding = order_binding_create(l, &common.env, &t->node.binding,
+                                          t->groups.n == 1 && !l->more_orders);
         /* The first rank finds out PyTorch's version, and the others read the result. */
         if (common.older_names && l->n_ranks > 1 && is_program_shared(l))
                 common.torch = torch_note_map();
@@ -474,6 +491,8 @@ static void begin_first_order(struct node_attempt *t, const struct launch_order 
         dump_sender_begin(t->dumps, l->keep_dumps);
         node_attempt_forget_ended(t);
         t->stop.grace_ms = l->grace_ms;
+        free(t->node.binding.taken);
+        t->node.binding.taken = NULL;
         t->refused = false;
 }
 

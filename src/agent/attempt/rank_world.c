@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "agent/bind/order_binding.h"
 #include "agent/pmi/pmi_link.h"
 #include "agent/pmix/pmix_service.h"
 #include "agent/ready/ready_probes.h"
@@ -40,6 +41,7 @@ void rank_world_destroy(struct rank_world *w)
         ready_probes_destroy(w->ready);
         pmix_service_end(w->pmix.service);
         free(w->again.owed);
+        order_binding_destroy(w->binding);
         free(w->folder);
         free(w->socket);
         free(w);

@@ -16,6 +16,7 @@
 #include "wire/msg.h"
 
 struct node_attempt;
+struct order_binding;
 struct pmi_link;
 struct pmix_service;
 struct ready_probes;
@@ -53,6 +54,7 @@ struct rank_world {
         struct ready_probes *ready; /* NULL = no rank is asked */
         struct pmix_wait pmix;
         struct rank_again again;
+        struct order_binding *binding; /* NULL = no rank is bound */
 };
 
 /* Creates the world of @l in the folder of the job, @dir; @store_path: the socket of world 0. NULL

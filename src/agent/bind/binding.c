@@ -76,7 +76,7 @@ static void set_near_gpus(struct binding *to, const struct binding_rank *r,
                           const struct cpu_topology *t)
 {
         for (uint32_t i = 0; i < r->n_gpus; i++) {
-                const struct topology_node *node = topology_find_node(t, r->gpu_nodes[i]);
+                const struct topology_node *node = cpu_topology_find_node(t, r->gpu_nodes[i]);
 
                 if (!node) {
                         memset(&to->cpus, 0, sizeof(to->cpus));
@@ -249,7 +249,7 @@ static void bind_exclusive(struct binding *to, const struct binding_rank *ranks,
                 of[i] = (size_t)i * parts.n / n;
                 if (!ranks[i].n_gpus)
                         continue;
-                node = topology_find_node(t, find_single_node(&ranks[i]));
+                node = cpu_topology_find_node(t, find_single_node(&ranks[i]));
                 of[i] = 0;
                 while (node && of[i] < parts.n && !cpu_mask_is_equal(&parts.v[of[i]], &node->cpus))
                         of[i]++;
@@ -330,7 +330,7 @@ void binding_make(struct binding *to, const struct binding_rank *ranks, uint32_t
         }
         for (uint32_t i = 0; i < n && p->kind != BIND_LIST; i++)
                 if (!cpu_mask_is_empty(&to[i].cpus) &&
-                    topology_count_cores(t, &to[i].cpus) < ranks[i].threads) {
+                    cpu_topology_count_cores(t, &to[i].cpus) < ranks[i].threads) {
                         memset(&to[i].cpus, 0, sizeof(to[i].cpus));
                         to[i].why = WHY_FEW;
                 }

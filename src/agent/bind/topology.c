@@ -47,7 +47,7 @@ static bool read_sysfs_list(const struct cpu_topology *t, const char *folder, in
         return text && cpu_mask_parse(ret, text, strlen(text)) == 0;
 }
 
-void topology_read(struct cpu_topology *t, const char *root, const struct cpu_mask *allowed)
+void cpu_topology_read(struct cpu_topology *t, const char *root, const struct cpu_mask *allowed)
 {
         struct cpu_mask ids;
 
@@ -93,19 +93,19 @@ static uint16_t *read_cpu_groups(const struct cpu_topology *t, const char *name,
         return group;
 }
 
-void topology_read_cores(struct cpu_topology *t)
+void cpu_topology_read_cores(struct cpu_topology *t)
 {
         if (!t->core)
                 t->core = read_cpu_groups(t, "topology/thread_siblings_list", true);
 }
 
-void topology_read_sockets(struct cpu_topology *t)
+void cpu_topology_read_sockets(struct cpu_topology *t)
 {
         if (!t->socket)
                 t->socket = read_cpu_groups(t, "topology/core_siblings_list", false);
 }
 
-void topology_finish(struct cpu_topology *t)
+void cpu_topology_finish(struct cpu_topology *t)
 {
         free(t->nodes);
         free(t->core);
@@ -113,7 +113,7 @@ void topology_finish(struct cpu_topology *t)
         *t = (struct cpu_topology){ .root = NULL };
 }
 
-const struct topology_node *topology_find_node(const struct cpu_topology *t, int32_t id)
+const struct topology_node *cpu_topology_find_node(const struct cpu_topology *t, int32_t id)
 {
         for (size_t i = 0; i < t->n_nodes; i++)
                 if (t->nodes[i].id == id)
@@ -138,7 +138,7 @@ static int32_t find_nearest_node(const struct cpu_topology *t, int32_t id)
                 distance = strtol(p, &end, 10);
                 if (end == p)
                         break;
-                if (!topology_find_node(t, (int32_t)to) || (nearest && distance > nearest))
+                if (!cpu_topology_find_node(t, (int32_t)to) || (nearest && distance > nearest))
                         continue;
                 found = nearest == distance ? NUMA_UNKNOWN : (int32_t)to;
                 nearest = distance;
@@ -146,7 +146,7 @@ static int32_t find_nearest_node(const struct cpu_topology *t, int32_t id)
         return found;
 }
 
-int32_t topology_find_device(const struct cpu_topology *t, const char *address)
+int32_t cpu_topology_find_device(const struct cpu_topology *t, const char *address)
 {
         CLEANUP(free_textp) char *name = xasprintf("%s/numa_node", address);
         CLEANUP(free_textp) char *text = NULL;
@@ -159,10 +159,11 @@ int32_t topology_find_device(const struct cpu_topology *t, const char *address)
         id = text ? strtol(text, &end, 10) : -1;
         if (id < 0 || id >= MAX_NODES || end == text)
                 return NUMA_UNKNOWN;
-        return topology_find_node(t, (int32_t)id) ? (int32_t)id : find_nearest_node(t, (int32_t)id);
+        return cpu_topology_find_node(t, (int32_t)id) ? (int32_t)id
+                                                      : find_nearest_node(t, (int32_t)id);
 }
 
-uint32_t topology_count_cores(const struct cpu_topology *t, const struct cpu_mask *cpus)
+uint32_t cpu_topology_count_cores(const struct cpu_topology *t, const struct cpu_mask *cpus)
 {
         struct cpu_mask firsts = { { 0 } };
 

@@ -31,17 +31,17 @@ struct cpu_topology {
 };
 
 /* Reads the nodes below @root, a borrowed string. Files that cannot be read are skipped. */
-void topology_read(struct cpu_topology *t, const char *root, const struct cpu_mask *allowed);
+void cpu_topology_read(struct cpu_topology *t, const char *root, const struct cpu_mask *allowed);
 /* Read the groups of allowed processors, once. A processor without a file is a core by itself, and
  * of one socket with the others. */
-void topology_read_cores(struct cpu_topology *t);
-void topology_read_sockets(struct cpu_topology *t);
-void topology_finish(struct cpu_topology *t);
+void cpu_topology_read_cores(struct cpu_topology *t);
+void cpu_topology_read_sockets(struct cpu_topology *t);
+void cpu_topology_finish(struct cpu_topology *t);
 
 /* Returns the node of a PCI device such as 0000:1b:00.0, or instead of a node without processors
  * the nearest, if a single node is nearest; NUMA_UNKNOWN. */
-int32_t topology_find_device(const struct cpu_topology *t, const char *address);
+int32_t cpu_topology_find_device(const struct cpu_topology *t, const char *address);
 /* NULL: @id has no processors. */
-const struct topology_node *topology_find_node(const struct cpu_topology *t, int32_t id);
+const struct topology_node *cpu_topology_find_node(const struct cpu_topology *t, int32_t id);
 /* Counts the cores of @cpus, or the processors while cores are not read. */
-uint32_t topology_count_cores(const struct cpu_topology *t, const struct cpu_mask *cpus);
+uint32_t cpu_topology_count_cores(const struct cpu_topology *t, const struct cpu_mask *cpus);

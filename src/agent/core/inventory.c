@@ -172,13 +172,14 @@ static void read_field(char *to, size_t size, const char *text, const char *key)
 
 /* Adds a GPU from the driver's text file about the device: a static agent cannot load the driver's
  * library. */
-static void read_gpu(struct gpu_list *to, const char *path, const char *nodes)
+static void read_gpu(struct gpu_list *to, const char *path, const char *address, const char *nodes)
 {
         struct msg_gpu gpu = { .index = to->n };
         char minor[16], *node, *text = NULL;
 
         if (fd_read_file(path, FILE_MAX, &text, NULL) < 0)
                 return;
+        copy_inventory_text(gpu.address, sizeof(gpu.address), address);
         read_field(gpu.name, sizeof(gpu.name), text, "Model:");
         read_field(gpu.uuid, sizeof(gpu.uuid), text, "GPU UUID:");
         read_field(minor, sizeof(minor), text, "Device Minor:");
@@ -205,7 +206,7 @@ static uint32_t read_gpu_folder(struct gpu_list *to, const char *folder, const c
                 path = xasprintf("%s/%s/information", folder, entries[i]->d_name);
                 before = to->n;
                 if (entries[i]->d_name[0] != '.')
-                        read_gpu(to, path, nodes);
+                        read_gpu(to, path, entries[i]->d_name, nodes);
                 if (to->n > before && address &&
                     !strncmp(entries[i]->d_name, address, strlen(address)))
                         found = before;

@@ -108,6 +108,8 @@ static int enter_worker(void *ctx)
         if (c->terminal >= 0 && ioctl(c->terminal, TIOCSCTTY, 0) < 0)
                 return -errno;
         limits_raise_worker();
+        if (s->binding)
+                order_binding_enter(s->binding, s->bind_note);
         if (s->contain->pidns.keeper)
                 pidns_child(); /* without a /proc of its own the rank is contained as well */
         if (s->older_names)

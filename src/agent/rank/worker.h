@@ -9,6 +9,7 @@
 #include <sys/types.h>
 #include <uv.h>
 
+#include "agent/bind/order_binding.h"
 #include "agent/contain/contain.h"
 #include "agent/rank/stdin_writer.h"
 #include "agent/rank/stream.h"
@@ -52,7 +53,9 @@ struct worker_setup {
         unsigned older_names;     /* of nccl_env_build_all() */
         struct torch_note *torch; /* of the ranks of the node; may be NULL */
         struct contain *contain;
-        struct node_trace *trace; /* of the outputs; may be NULL */
+        struct node_trace *trace;      /* of the outputs; may be NULL */
+        const struct binding *binding; /* NULL = not bound */
+        struct bind_note *bind_note;
 };
 
 /* Starts the process in a new session; the kernel kills the process when the agent dies. NULL: out

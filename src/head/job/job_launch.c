@@ -328,6 +328,7 @@ static void fill_common(const struct job *j, const struct job_launch *l, struct 
         m->window = window_of_output(j);
         m->contain = (uint8_t)o->contain;
         m->gpu_visibility_own = o->gpu_visibility_own;
+        m->bind = o->bind ? o->bind : (char *)"auto"; /* lent */
         m->env = *l->env;
         m->unset = *l->unset;
         /* The first attempt has read standard input. */

@@ -12,9 +12,7 @@
 #include "base/macros.h"
 
 #define RENDEZVOUS "ranks meet at a store that hnlaunch serves"
-#define BINDING                                                                                    \
-        "ranks are not bound to cores; put `taskset -c LIST` or `numactl` in front of the "        \
-        "program"
+#define BINDING    "--bind POLICY chooses the processors of the ranks, as in --bind core:4"
 #define SEVERAL_PROGRAMS                                                                           \
         "programs of one world stand on the line, as in -n 1 ./a : -n 3 ./b, or with their "       \
         "ranks in a file, see --multi-prog"
@@ -29,7 +27,7 @@
         "a job keeps its size: --max-restarts N starts it again, with hosts marked spare in "      \
         "place of lost ones"
 #define ASK_FOR_IT "ask for it with salloc or sbatch; hnlaunch takes the allocation that it runs in"
-#define IN_THREADS "-x OMP_NUM_THREADS=N sets the threads of a rank; ranks are not bound to cores"
+#define IN_THREADS "-x OMP_NUM_THREADS=N sets the threads of a rank, --bind core:N its cores"
 #define OF_SCRIPT                                                                                  \
         "hnlaunch has no settings of Accelerate; ACCELERATE_* variables set them: -x "             \
         "NAME=VALUE, or put `accelerate launch` behind --per-node"
@@ -45,7 +43,7 @@
 #define DEBUG         "-v tells more about the launch, -vv all"
 #define SHOWN         "hnlaunch plan, or --dry-run, shows the ranks of each host"
 #define ROUND         "--map node goes round the nodes, --map slot (the default) fills a node first"
-#define BY_PLACE      "--ppn N sets the ranks of a node; hnlaunch knows no sockets"
+#define BY_PLACE      "--ppn N sets the ranks of a node, --bind socket their places"
 #define MODULE        "write it as in a shell: hnlaunch ... python3 -m PKG.MODULE"
 #define EXPORTED      "all variables are exported; --export NONE and -x NAME choose"
 #define NOTHING_POLLS "nothing polls and nothing forks: leave it out"
@@ -89,7 +87,6 @@ const struct option_foreign option_foreigns[] = {
         { "start-method", 1, false, NOTHING_POLLS },
         { "event-log-handler", 1, false, "--json=FILE writes the events of the job" },
         { "signals-to-handle", 1, false, "SIGTERM, SIGUSR1 and SIGUSR2 reach the ranks; hnlaunch signal sends others" },
-        { "numa-binding", 1, false, BINDING },
         { "virtual-local-rank", 0, false, "-o run.gpu_visibility=own shows a rank its own GPUs only" },
         /* deepspeed */
         { "save-pid", 0, false, "--json=FILE writes the events of the job, which have the PID of each rank" },
@@ -104,7 +101,7 @@ const struct option_foreign option_foreigns[] = {
         { "elastic-training", 0, false, ELASTIC },
         { "min-elastic-nodes", 1, false, ELASTIC },
         { "max-elastic-nodes", 1, false, ELASTIC },
-        { "bind-cores-to-rank", 0, false, BINDING },
+        { "bind-cores-to-rank", 0, false, "--bind exclusive divides the cores of a node between its ranks" },
         { "bind-core-list", 1, false, BINDING },
         /* accelerate launch */
         { "num-processes", 1, false, "-n N (ranks in all)" },
@@ -190,7 +187,6 @@ const struct option_foreign option_foreigns[] = {
         { "bynode", 0, false, ROUND },
         { "byslot", 0, false, ROUND },
         { "rank-by", 0, false, ROUND },
-        { "bind-to", 1, false, BINDING },
         { "cpu-set", 1, false, BINDING },
         { "cpu-list", 1, false, BINDING },
         { "cpus-per-proc", 1, false, BINDING },
@@ -202,7 +198,7 @@ const struct option_foreign option_foreigns[] = {
         { "bind-to-core", 0, false, BINDING },
         { "bind-to-socket", 0, false, BINDING },
         { "bind-to-none", 0, false, BINDING },
-        { "report-bindings", 0, false, BINDING },
+        { "report-bindings", 0, false, "-v shows the processors of each rank" },
         { "use-hwthread-cpus", 0, false, BINDING },
         { "hwthread-cpus", 0, false, BINDING },
         { "mca", 2, false, NO_MCA },
@@ -337,8 +333,7 @@ const struct option_foreign option_foreigns[] = {
         { "tmpdir", 1, false, "-x TMPDIR=DIR" },
         { "umask", 1, false, "set it in a script that starts the program" },
         /* srun */
-        { "cpus-per-task", 1, false, BINDING ", -x OMP_NUM_THREADS=N sets its threads" },
-        { "cpu-bind", 1, false, BINDING },
+        { "cpus-per-task", 1, false, "--bind core:N gives each rank N cores, and as many threads of OpenMP" },
         { "mem-bind", 1, false, BINDING },
         { "accel-bind", 1, false, BINDING },
         { "gpu-bind", 1, false, BINDING },
@@ -497,7 +492,7 @@ const struct option_letter option_letters[] = {
         { 't', "a time limit in srun, a terminal in ssh, copied output in torchrun",
           "--timeout TIME, or --log-dir DIR (output in files as well)" },
         { 'c', "cores per rank in srun, copies of the program in mpirun",
-          "-n N (ranks in all) or --ppn N; cores are not bound" },
+          "-n N (ranks in all) or --ppn N; --bind core:N binds cores" },
         { 'g', "GPUs per rank in flux, a group of hosts in pdsh", "--gpus-per-rank N, or -w LIST" },
 };
 const size_t option_letter_count = ARRAY_SIZE(option_letters);

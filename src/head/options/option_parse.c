@@ -20,6 +20,7 @@
 #include "head/hosts/spare_hosts.h"
 #include "head/model/label.h"
 #include "head/options/export_env.h"
+#include "wire/bind_policy.h"
 #include "wire/msg.h"
 
 enum { MAX_RANK = 1 << 20 };
@@ -127,6 +128,16 @@ OPTION_PARSER(value_unset)
                 return err_set(err, EINVAL,
                                "needs one NAME, or NAME* for all that begin so, got `%s`", text);
         return value_list(field, def, text, err);
+}
+
+OPTION_PARSER(value_bind)
+{
+        struct bind_policy p;
+
+        if (bind_policy_parse(&p, *text ? text : "?", err) < 0)
+                return -EINVAL;
+        bind_policy_finish(&p);
+        return value_text(field, def, text, err);
 }
 
 OPTION_PARSER(value_words)

@@ -18,6 +18,7 @@ OPTION_PARSER(value_text);        /* char *: anything but nothing */
 OPTION_PARSER(value_word);        /* char *: no leading dash, no blanks: for command lines */
 OPTION_PARSER(value_rank_option); /* char *: NAME as --NAME; "" is local_rank */
 OPTION_PARSER(value_list);        /* struct strv: appends */
+OPTION_PARSER(value_bind);        /* char *: a policy of wire/bind_policy.h */
 OPTION_PARSER(value_words);       /* struct strv: the words of a command */
 OPTION_PARSER(value_container);   /* struct container_order: kind and name, "none" */
 OPTION_PARSER(value_env);         /* struct strv: appends NAME, GLOB* or NAME=VALUE */

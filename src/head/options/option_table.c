@@ -159,6 +159,8 @@ const struct option_def option_table[] = {
           .parse = value_list, FIELD(container.args) },
         { "wrap", 0, "CMD", "put this command with its arguments in front of the program: 'numactl -l --'",
           "run.wrap", NULL, GROUP_ENV, .parse = value_words, FIELD(wrap) },
+        { "bind", 0, "auto|none|numa|socket|core:N|exclusive|list:CPUS;...", "processors of the ranks (auto: those of the GPU's NUMA node)",
+          "run.bind", "auto", GROUP_ENV, .parse = value_bind, FIELD(bind) },
         /* when */
         { "connect-retry", 0, "TIME", "try nodes that cannot be reached yet again for so long",
           "ssh.connect_retry", "0", GROUP_WHEN, OPTION_KEY, .parse = value_span, FIELD(connect_retry_ms) },
@@ -371,6 +373,9 @@ const struct option_alias option_aliases[] = {
         { "wdir", "chdir" },
         { "cwd", "chdir" },
         { "workdir", "chdir" },
+        { "bind-to", "bind" },
+        { "cpu-bind", "bind" },
+        { "numa-binding", "bind" },
         { "store-door", "store-listen" }, /* until 1.0 */
         { "success", "ends-with" }, /* until 1.0 */
         { "from", "scheduler" }, /* until 1.0 */

@@ -135,6 +135,7 @@ struct options {
         unsigned mpi;                     /* enum mpi_kind of wire/msg.h */
         struct container_order container; /* without a folder */
         struct strv wrap;                 /* words in front of the program */
+        char *bind;                       /* wire/bind_policy.h; NULL = auto */
         /* when: milliseconds */
         int64_t connect_timeout_ms, connect_retry_ms, start_timeout_ms, timeout_ms, grace_ms,
                 wait_warn_ms, hang_after_ms;

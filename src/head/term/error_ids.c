@@ -517,6 +517,12 @@ const struct error_id error_ids[] = {
           "to take its place; with --nodes MIN:MAX, fewer than MIN nodes would be left. The message lists the hosts that "
           "were put out, and why.",
           "Look at these hosts, and add others, marked spare in the hostfile." },
+        { HN_NOT_BOUND,
+          "ranks are not bound as --bind says (warning)",
+          "The ranks have fewer allowed cores than OMP_NUM_THREADS or core:N want, none of the processors of list: is "
+          "allowed on the node, the NUMA node of a GPU is not known, exclusive was to divide cores between several roles, or the "
+          "kernel refused the call, as some containers do. The message says which. The ranks run on all processors that are allowed there.",
+          "Ask for fewer cores or threads, or leave --bind out. `hnlaunch -v` shows the processors of each rank." },
         { HN_NO_MASTER_ADDRESS,
           "no address for PyTorch's store can be chosen",
           "The network of --iface, or iface= or addr= of the hostfile, has no address on the node of rank 0, or "

@@ -86,6 +86,7 @@ static struct launch_order sample_launch(struct launch_rank *ranks, size_t n)
                                   .silence_ms = 60000,
                                   .window = 4096,
                                   .contain = CONTAIN_PIDNS,
+                                  .bind = (char *)"core:4",
                                   .agent_store = true,
                                   .per_node = true,
                                   .host = "gpu001",
@@ -158,6 +159,7 @@ TEST(launch_carries_every_byte)
         assert_int_equal(out.silence_ms, 60000);
         assert_int_equal(out.window, 4096);
         assert_int_equal(out.contain, CONTAIN_PIDNS);
+        assert_string_equal(out.bind, "core:4");
         assert_int_equal(out.compat.family, COMPAT_SLURM);
         assert_int_equal(out.compat.n_nodes, 2);
         assert_string_equal(out.compat.nodes[1].name, "gpu002");

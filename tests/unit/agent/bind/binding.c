@@ -89,7 +89,7 @@ static char *bind_machine(const struct machine *m, const char *gpus, uint32_t th
                         out[i] = all[i];
         }
         bind_policy_finish(&p);
-        topology_finish(&t);
+        cpu_topology_finish(&t);
         return xstrndup((const char *)buf_data(&b), buf_len(&b));
 }
 

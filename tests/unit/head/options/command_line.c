@@ -15,7 +15,7 @@ TEST(words_of_others_are_no_letters)
                 { "-hybrid-hosts", "-w LIST" },
                 { "-hetero-nodes", "leave it out" },
                 { "-hostlist a", "-w LIST" },
-                { "-hwthread-cpus", "ranks are not bound" },
+                { "-hwthread-cpus", "--bind POLICY" },
                 { "-help-me", "--help lists all options" },
                 { "-Vendor x", "--help lists all options" },
                 { "-env A 1", "-x NAME=VALUE" },

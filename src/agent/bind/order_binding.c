@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * order_binding_create() collects the arguments of binding_make(): the allowed processors of the
+ * agent, the NUMA nodes of GPUs by PCI address, and OMP_NUM_THREADS of the user. Cores and sockets
+ * are read from sysfs for the policies with need of them. The process of a rank calls
+ * order_binding_enter() before exec; errors come back through a shared mapping.
+ */
+#include "agent/bind/order_binding.h"
+
+#include <errno.h>
+#include <linux/mempolicy.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/error_number.h"
+#include "base/log.h"
+#include "base/memory.h"
+
+#define SYSFS "/sys"
+
+enum { MEMORY_NODES = 1024 /* of the kernel */ };
+
+struct order_binding {
+        struct binding *v;
+        struct bind_note *notes; /* shared */
+        uint32_t n, first;       /* @first: number in the job of rank 0 */
+        uint32_t *ranks;
+        bool by_user, warned;
+};
+
+static bool has_gpu_ranks(const struct launch_order *l)
+{
+        for (uint32_t i = 0; i < l->n_ranks; i++)
+                if (l->ranks[i].n_gpus)
+                        return true;
+        return false;
+}
+
+/* Reads OMP_NUM_THREADS of the user; 0 = not set. The first number counts, of the outer threads. */
+static uint32_t read_threads(const struct launch_order *l, const struct launch_rank *r,
+                             const struct strv *env)
+{
+        const char *own = strv_env_get(&l->programs[r->program].env, "OMP_NUM_THREADS");
+        const char *text = own ? own : strv_env_get(env, "OMP_NUM_THREADS");
+        long n = text ? strtol(text, NULL, 10) : 0;
+
+        return n > 0 && n <= CPU_MASK_BITS ? (uint32_t)n : 0;
+}
+
+/* Returns the NUMA nodes of the rank's GPUs; malloc'ed. */
+static int32_t *find_gpu_nodes(const struct cpu_topology *t, const struct launch_rank *r,
+                               const struct strv *gpus)
+{
+        int32_t *nodes = xcalloc(r->n_gpus, sizeof(*nodes));
+
+        for (uint32_t i = 0; i < r->n_gpus; i++)
+                nodes[i] = r->gpus[i] < gpus->n ? cpu_topology_find_device(t, gpus->v[r->gpus[i]])
+                                                : NUMA_UNKNOWN;
+        return nodes;
+}
+
+static void make_bindings(struct order_binding *b, const struct launch_order *l,
+                          const struct strv *env, const struct bind_policy *p,
+                          struct binding_node *node, const struct cpu_mask *allowed)
+{
+        struct binding_rank *ranks = xcalloc(l->n_ranks, sizeof(*ranks));
+        bool cores = p->kind == BIND_CORES || p->kind == BIND_EXCLUSIVE;
+        struct cpu_topology t;
+
+        if (!node->taken)
+                node->taken = xcalloc(1, sizeof(*node->taken));
+        cpu_topology_read(&t, SYSFS, allowed);
+        for (uint32_t i = 0; i < l->n_ranks; i++) {
+                ranks[i] = (struct binding_rank){ find_gpu_nodes(&t, &l->ranks[i], &node->gpus),
+                                                  l->ranks[i].n_gpus,
+                                                  read_threads(l, &l->ranks[i], env) };
+                cores |= ranks[i].threads > 1;
+        }
+        if (cores)
+                cpu_topology_read_cores(&t);
+        if (p->kind == BIND_SOCKET)
+                cpu_topology_read_sockets(&t);
+        binding_make(b->v, ranks, l->n_ranks, &t, p, node->taken);
+        cpu_topology_finish(&t);
+        for (uint32_t i = 0; i < l->n_ranks; i++)
+                free((void *)ranks[i].gpu_nodes);
+        free(ranks);
+}
+
+static bool are_equal_bindings(const struct binding *a, const struct binding *b)
+{
+        return a->node == b->node && a->why == b->why && cpu_mask_is_equal(&a->cpus, &b->cpus);
+}
+
+/* Returns "rank 3" or "ranks 0,1,3": the ranks with the binding of @i; malloc'ed. NULL = @i is not
+ * the first. */
+static char *name_fellows(const struct order_binding *b, uint32_t i)
+{
+        CLEANUP(buf_finish) struct buf list = BUF_INIT;
+        uint32_t n = 0;
+
+        for (uint32_t k = 0; k < b->n; k++) {
+                if (!are_equal_bindings(&b->v[k], &b->v[i]))
+                        continue;
+                if (k < i)
+                        return NULL;
+                buf_printf(&list, "%s%u", n++ ? "," : "", b->first + b->ranks[k]);
+        }
+        return xasprintf("%s %.*s", n > 1 ? "ranks" : "rank", (int)MIN(buf_len(&list), 200),
+                         (const char *)buf_data(&list));
+}
+
+/* Logs each binding with its ranks, and the reasons why ranks are not bound. */
+static void log_bindings(const struct order_binding *b)
+{
+        for (uint32_t i = 0; i < b->n; i++) {
+                const struct binding *own = &b->v[i];
+                CLEANUP(free_textp) char *cpus = cpu_mask_format(&own->cpus);
+                CLEANUP(free_textp) char *ranks = NULL;
+                const char *verb;
+
+                if (!*cpus && !own->why)
+                        continue;
+                ranks = name_fellows(b, i);
+                if (!ranks)
+                        continue;
+                verb = ranks[4] == 's' ? "are" : "is";
+                if (*cpus && own->node != NUMA_UNKNOWN)
+                        log_line(LOG_INFO, "%s: processors %.200s, memory of node %d", ranks, cpus,
+                                 (int)own->node);
+                else if (*cpus)
+                        log_line(LOG_INFO, "%s: processors %.200s", ranks, cpus);
+                else if (b->by_user)
+                        log_warning(HN_NOT_BOUND, "%s %s not bound: %s", ranks, verb, own->why);
+                else
+                        log_line(LOG_INFO, "%s %s not bound: %s", ranks, verb, own->why);
+        }
+}
+
+static bool has_bound_rank(const struct order_binding *b)
+{
+        for (uint32_t i = 0; i < b->n; i++)
+                if (!cpu_mask_is_empty(&b->v[i].cpus))
+                        return true;
+        return false;
+}
+
+/* Reads the policy; false = no rank is to be bound. */
+static bool read_policy(struct bind_policy *p, const struct launch_order *l, bool alone)
+{
+        struct error err;
+
+        if (l->per_node || !l->n_ranks || !l->bind)
+                return false;
+        if (bind_policy_parse(p, l->bind, &err) < 0) {
+                log_warning(HN_NOT_BOUND, "ranks are not bound: --bind %s", err.text);
+                return false;
+        }
+        if (p->kind == BIND_NO || (p->kind == BIND_AUTO && !has_gpu_ranks(l))) {
+                bind_policy_finish(p);
+                return false;
+        }
+        if (p->kind == BIND_EXCLUSIVE && !alone) {
+                log_warning(HN_NOT_BOUND, "ranks are not bound: exclusive divides the cores of a "
+                                          "node between the ranks of a single role");
+                bind_policy_finish(p);
+                return false;
+        }
+        return true;
+}
+
+struct order_binding *order_binding_create(const struct launch_order *l, const struct strv *env,
+                                           struct binding_node *node, bool alone)
+{
+        struct cpu_mask allowed = { { 0 } };
+        struct order_binding *b;
+        struct bind_policy p;
+
+        if (!read_policy(&p, l, alone))
+                return NULL;
+        b = xcalloc(1, sizeof(*b));
+        b->by_user = p.kind != BIND_AUTO;
+        b->n = l->n_ranks;
+        b->first = l->world.first;
+        b->v = xcalloc(b->n, sizeof(*b->v));
+        b->ranks = xcalloc(b->n, sizeof(*b->ranks));
+        for (uint32_t i = 0; i < b->n; i++)
+                b->ranks[i] = l->ranks[i].rank;
+        b->notes = mmap(NULL, b->n * sizeof(*b->notes), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (b->notes != MAP_FAILED &&
+            sched_getaffinity(0, sizeof(allowed), (cpu_set_t *)(void *)&allowed) == 0)
+                make_bindings(b, l, env, &p, node, &allowed);
+        else
+                log_warning(HN_NOT_BOUND,
+                            "ranks are not bound: cannot read the allowed processors: %s",
+                            strerror(errno));
+        bind_policy_finish(&p);
+        log_bindings(b);
+        if (has_bound_rank(b))
+                return b;
+        order_binding_destroy(b);
+        return NULL;
+}
+
+void order_binding_destroy(struct order_binding *b)
+{
+        if (!b)
+                return;
+        if (b->notes != MAP_FAILED)
+                munmap(b->notes, b->n * sizeof(*b->notes));
+        free(b->v);
+        free(b->ranks);
+        free(b);
+}
+
+const struct binding *order_binding_get(const struct order_binding *b, uint32_t i,
+                                        struct bind_note **ret_note)
+{
+        if (!b || i >= b->n || cpu_mask_is_empty(&b->v[i].cpus))
+                return NULL;
+        *ret_note = &b->notes[i];
+        return &b->v[i];
+}
+
+void order_binding_enter(const struct binding *b, struct bind_note *note)
+{
+        unsigned long nodes[MEMORY_NODES / (8 * sizeof(unsigned long))] = { 0 };
+        size_t bits = 8 * sizeof(unsigned long), node = (size_t)b->node;
+
+        if (sched_setaffinity(0, sizeof(b->cpus), (const cpu_set_t *)(const void *)&b->cpus) < 0)
+                note->cpus = errno;
+        if (b->node == NUMA_UNKNOWN || node >= MEMORY_NODES)
+                return;
+        nodes[node / bits] = 1UL << node % bits;
+        /* The kernel takes one bit less than said. */
+        if (syscall(SYS_set_mempolicy, MPOL_PREFERRED, nodes, MEMORY_NODES + 1UL) < 0)
+                note->memory = errno;
+}
+
+void order_binding_check(struct order_binding *b)
+{
+        if (!b || b->warned)
+                return;
+        for (uint32_t i = 0; i < b->n && !b->warned; i++) {
+                uint32_t rank = b->first + b->ranks[i];
+
+                b->warned = b->notes[i].cpus || b->notes[i].memory;
+                if (b->notes[i].cpus)
+                        log_warning(HN_NOT_BOUND,
+                                    "rank %u is not bound: the kernel refuses the processors: %s",
+                                    rank, strerror(b->notes[i].cpus));
+                else if (b->notes[i].memory && b->by_user)
+                        log_warning(HN_NOT_BOUND,
+                                    "rank %u prefers no memory: the kernel refuses the node: %s",
+                                    rank, strerror(b->notes[i].memory));
+                else if (b->notes[i].memory) /* containers often forbid the call */
+                        log_line(LOG_INFO,
+                                 "rank %u prefers no memory: the kernel refuses the node: %s", rank,
+                                 strerror(b->notes[i].memory));
+        }
+}

@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# --bind: the masks of real ranks, read back in C and in Python. The driver's files and those of sysfs are ours, in a
+# mount namespace: two GPUs, and two NUMA nodes with a processor each.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+# shellcheck source=tests/lib/driver_files.sh
+. "$ROOT/tests/lib/driver_files.sh"
+
+in_mount_namespace "$@"
+unset OMP_NUM_THREADS
+
+allowed=$(python3 -c 'import os; print(",".join(map(str, sorted(os.sched_getaffinity(0)))))')
+IFS=, read -r a b rest <<<"$allowed"
+[[ $b ]] || skip_all 'needs two processors'
+total=$(tr ',' '\n' <<<"$allowed" | wc -l)
+
+printf '%s\n' '0 GPU-0 0000:1b:00.0' '1 GPU-1 0000:2b:00.0' >"$TMP/gpus"
+driver_files "$TMP/gpus" || skip_all 'the driver'\''s folder cannot be made here'
+
+nodes=$TMP/node
+mkdir -p "$nodes"/node{0,1} && echo 0-1 | tee "$nodes"/{has_cpu,online} >"$nodes/has_memory"
+echo "$a" >"$nodes/node0/cpulist"
+echo "$b" >"$nodes/node1/cpulist"
+mount --bind "$nodes" /sys/devices/system/node && mount -t tmpfs none /sys/bus/pci || skip_all 'sysfs cannot be covered here'
+gpus_at() { # NODE NODE: of the two GPUs
+    mkdir -p /sys/bus/pci/devices/0000:{1,2}b:00.0
+    echo "$1" >/sys/bus/pci/devices/0000:1b:00.0/numa_node
+    echo "$2" >/sys/bus/pci/devices/0000:2b:00.0/numa_node
+}
+gpus_at 0 1
+
+masks() { # ARG...: "RANK:CPUS:OMP_NUM_THREADS" of each rank in one line
+    hn "$@" --label none "$WORKERS/worker_masks"
+    sort -n "$OUT" | paste -sd' '
+}
+half=$((total / 2))
+
+is 'auto: each rank at its GPU' "$(masks --local)" "0:$a:1 1:$b:1"
+lacks 'nothing needs to be said' "$ERR" 'HN318'
+if [[ -e /proc/self/numa_maps ]]; then
+    hn --local 1 --label none sh -c 'grep -c " prefer:0 " /proc/self/numa_maps'
+    ok 'memory of the node is preferred' test "$(cat "$OUT")" -gt 0
+    hn --local 1 --bind none --label none sh -c 'grep -c " prefer:0 " /proc/self/numa_maps; true'
+    is '... by bound ranks only' "$(cat "$OUT")" 0
+else
+    skip 'memory of the node is preferred' 'no /proc/self/numa_maps'
+fi
+gpus_at 1 0
+is 'wherever it is' "$(masks --local)" "0:$b:1 1:$a:1"
+is 'two ranks of a GPU share its node' "$(masks --local 4)" "0:$b:1 1:$a:1 2:$b:1 3:$a:1"
+gpus_at 0 1
+is 'in Python, and in what a rank starts' "$(
+    hn --local 2 --label none python3 -c 'import os, subprocess, sys
+print(os.environ["RANK"], *os.sched_getaffinity(0), subprocess.check_output([sys.executable, "-c", "import os; print(*os.sched_getaffinity(0))"], text=True), end="")'
+    sort "$OUT" | paste -sd' ')" "0 $a $a 1 $b $b"
+is 'none' "$(masks --local --bind none)" "0:$allowed:$half 1:$allowed:$half"
+is 'a GPU for both nodes is no place' "$(masks --local 1 --gpus-per-rank 2)" "0:$allowed:$total"
+is 'but numa has both' "$(masks --local 1 --gpus-per-rank 2 --bind numa)" "0:$a,$b:2"
+is 'ranks without GPUs are not bound' "$(masks --local 2 --gpus-per-rank 0)" "0:$allowed:$half 1:$allowed:$half"
+is 'nor is the program of a node' "$(masks --local --per-node)" "0:$allowed:-"
+is 'but numa divides the nodes' "$(masks --local 2 --gpus-per-rank 0 --bind numa)" "0:$a:1 1:$b:1"
+is 'exclusive, with its name in torchrun' "$(masks --local 2 --gpus-per-rank 0 --numa-binding exclusive)" "0:$a:1 1:$b:1"
+is 'list, and again from the first on' "$(masks --local 3 --gpus-per-rank 0 --bind "list:$b;$a,$b")" "0:$b:1 1:$a,$b:2 2:$b:1"
+is 'core, with its name in mpirun' "$(masks --local 1 --bind-to core | cut -d: -f2 | cut -d, -f1)" "$a"
+is 'OMP_NUM_THREADS of the user stays' "$(OMP_NUM_THREADS=1 masks --local)" "0:$a:1 1:$b:1"
+
+hn --local -v "$WORKERS/worker_masks"
+has '-v shows the processors' "$ERR" "rank 0: processors $a, memory of node 0"
+has '... of each rank' "$ERR" "rank 1: processors $b, memory of node 1"
+
+is 'fewer cores than threads are no place' "$(OMP_NUM_THREADS=2 masks --local)" "0:$allowed:2 1:$allowed:2"
+lacks 'which auto does not warn of' "$ERR" HN318
+OMP_NUM_THREADS=2 hn --local --bind numa true
+has 'and numa does' "$ERR" 'warning[HN318]: localhost: ranks 0,1 are not bound: there are fewer cores than threads of OMP_NUM_THREADS'
+is 'a processor that is not there' "$(masks --local 1 --gpus-per-rank 0 --bind list:16383)" "0:$allowed:$total"
+has 'is told' "$ERR" 'rank 0 is not bound: none of the processors of list: is allowed here'
+gpus_at -1 0
+is 'a GPU whose node is not known' "$(masks --local)" "0:$allowed:$half 1:$a:$half"
+lacks 'auto does not warn of it' "$ERR" HN318
+gpus_at 0 1
+
+roles() { # POLICY: masks of two roles that share this machine
+    hn -w localhost:1 --gpus-per-rank 0 --bind "$1" --label none --role a -n 1 "$WORKERS/worker_masks" : --role b --on a "$WORKERS/worker_masks"
+    sort "$OUT" | cut -d: -f2 | paste -sd' '
+}
+is 'core: no core is given to two roles' "$(roles core)" "$a $b"
+is 'exclusive divides between the ranks of one role' "$(roles exclusive)" "$allowed $allowed"
+has 'and says so of others' "$ERR" 'rank 1 is not bound: exclusive cannot divide the cores between several roles'
+
+# Refused by the kernel.
+if "$WORKERS/inject" count true 2>/dev/null; then
+    run "$WORKERS/inject" -o "$TMP/report" agent-child sched_setaffinity 1 1 "$HNLAUNCH" --local --label none "$WORKERS/worker_masks"
+    exits 'a refused call stops no rank' 0
+    has 'the call was refused' "$TMP/report" hit
+    has 'a refused call is told' "$ERR" 'is not bound: the kernel refuses the processors: Operation not permitted'
+else
+    skip 'a refused call is told' 'cannot hold system calls here'
+fi
+
+for word in both core:0 list: 'list:0;' ''; do
+    hn --local 1 --bind "$word" true
+    exits "--bind '$word' is refused" 64
+done
+nothing_left 'nothing is left'
+done_testing
