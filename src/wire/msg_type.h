@@ -5,7 +5,8 @@
  * Number, name, direction, and the states of its node in which the head accepts a message from an
  * agent. The head's table of handlers (job_dispatch.c), the agent's (agent.c) and the tables of
  * docs/protocol.md are compared with this one by tests/lib/protocol.py. The structs and layouts are
- * in the headers msg, status_msg, endpoint_msg, push_msg, tree_msg and store_msg of this folder.
+ * in the headers msg, status_msg, bind_msg, endpoint_msg, push_msg, tree_msg and store_msg of this
+ * folder.
  */
 #pragma once
 
@@ -40,6 +41,7 @@
         X(RECORD, 21, HEAD, NONE)          /* send so many pieces of the node's trace */           \
         X(RESIZE, 22, HEAD, NONE)          /* the terminal of a rank has another size */           \
         X(SIGNAL_RANKS, 23, HEAD, NONE)    /* for some ranks */                                    \
+        X(BIND, 24, HEAD, NONE)            /* how ranks would be bound; answered by BOUND */       \
         /* agent -> head */                                                                        \
         X(HELLO, 32, AGENT, NONE)          /* inventory: the first frame, and never again */       \
         X(STARTED, 33, AGENT, RUNNING)     /* a rank runs */                                       \
@@ -65,6 +67,7 @@
         X(RAS, 53, AGENT, ANY)             /* what NCCL's RAS says */                              \
         X(FACTS, 54, AGENT, ANY)           /* of a node, about a failure */                        \
         X(RANK_READY, 55, AGENT, RUNNING)  /* a rank answers, as its role's --ready wants */       \
+        X(BOUND, 56, AGENT, ANY)           /* the processors of each rank, for a plan */           \
         X(DUMP, 60, AGENT, ANY)            /* part of a dump of PyTorch's flight recorder */       \
         X(NCCL, 61, AGENT, RUNNING)        /* the NCCL of a rank; once for an attempt */           \
         X(PULLED, 62, AGENT, ANY)          /* a part of the files that PULL asks for */            \

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "wire/bind_msg.h"
 #include "wire/endpoint_msg.h"
 #include "wire/msg.h"
 #include "wire/push_msg.h"
@@ -134,6 +135,8 @@ AGAIN_OWNED(owners)
 AGAIN_OWNED(node_status)
 AGAIN_OWNED(inspect_order)
 AGAIN_OWNED(inspected)
+AGAIN_OWNED(bind_query)
+AGAIN_OWNED(bound)
 AGAIN_OWNED(ras_reply)
 AGAIN(node_facts)
 AGAIN_OWNED(sample)
@@ -237,6 +240,8 @@ static int (*const again[256])(const struct frame *f, struct buf *to) = {
         [MSG_STATUS] = node_status_again,
         [MSG_INSPECT] = inspect_order_again,
         [MSG_INSPECTED] = inspected_again,
+        [MSG_BIND] = bind_query_again,
+        [MSG_BOUND] = bound_again,
         [MSG_RAS] = ras_reply_again,
         [MSG_FACTS] = node_facts_again,
         [MSG_SAMPLE] = number_again,

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "wire/bind_msg.h"
 #include "wire/codec.h"
 #include "wire/endpoint_msg.h"
 #include "wire/helper/pmix_msg.h"
@@ -77,6 +78,19 @@ static void seed_hello(struct buf *b)
         m.version++;
         hello_encode(b, &m);
         write_message(b, "hello-newer");
+}
+
+static void seed_bindings(struct buf *b)
+{
+        uint32_t gpus[] = { 0, 1 };
+        struct bind_query_rank asked[] = { { 0, 4, gpus, 2 }, { 1, 0, NULL, 0 } };
+        struct bound_rank ranks[] = { { 0, (char *)"0-3,8", 0, "" },
+                                      { 1, (char *)"", UINT32_MAX, "there are fewer cores" } };
+
+        bind_query_encode(b, &(struct bind_query){ (char *)"core:4", true, asked, 2 });
+        write_message(b, "bind");
+        bound_encode(b, &(struct bound){ ranks, 2 });
+        write_message(b, "bound");
 }
 
 static void seed_launch(struct buf *b)
@@ -577,6 +591,7 @@ int main(int argc, char **argv)
         make_folder("tcpstore_b");
         seed_hello(&b);
         seed_launch(&b);
+        seed_bindings(&b);
         seed_small_ones(&b);
         seed_endpoints(&b);
         seed_owners(&b);

@@ -70,6 +70,16 @@ hn --local -v "$WORKERS/worker_masks"
 has '-v shows the processors' "$ERR" "rank 0: processors $a, memory of node 0"
 has '... of each rank' "$ERR" "rank 1: processors $b, memory of node 1"
 
+hn plan --probe --local true
+is 'plan --probe shows them before' "$(grep '^binding' "$OUT" | tr -s ' ')" \
+    "binding rank 0: processors $a, memory of node 0"$'\n'"binding rank 1: processors $b, memory of node 1"
+OMP_NUM_THREADS=2 hn plan --probe --local --bind numa true
+has '... or why there are none' "$OUT" 'binding   ranks 0-1: none, there are fewer cores than threads of OMP_NUM_THREADS'
+hn plan --probe --local --json true
+is '... and JSON' "$(jq -c '[.nodes[0].ranks[] | [.cpus, .memory_node]]' "$OUT")" "[[\"$a\",0],[\"$b\",1]]"
+hn plan --probe --local --bind none true
+lacks '--bind none: nothing is asked' "$OUT" binding
+
 is 'fewer cores than threads are no place' "$(OMP_NUM_THREADS=2 masks --local)" "0:$allowed:2 1:$allowed:2"
 lacks 'which auto does not warn of' "$ERR" HN318
 OMP_NUM_THREADS=2 hn --local --bind numa true

@@ -20,7 +20,8 @@ from fake_head import (_bytes as text, _list as texts, BYE, CREDIT, ENDPOINT, LA
 from waiting import wait_for
 
 STATUS_REQUEST, CHILD_AGENT, PRUNE, OFFER, CHUNK = message_numbers("STATUS_REQUEST CHILD_AGENT PRUNE OFFER CHUNK")
-LOOK, INSPECT, PULL, TUNNEL, WORLD, STARTED = message_numbers("LOOK INSPECT PULL TUNNEL WORLD STARTED")
+LOOK, INSPECT, PULL, TUNNEL, WORLD, STARTED, BIND = message_numbers("LOOK INSPECT PULL TUNNEL WORLD STARTED BIND")
+BINDINGS = ["", "auto", "none", "numa", "socket", "core:1", "core:9999", "exclusive", "list:0;1-3", "list:", "?"]
 SIGNAL_RANKS, = message_numbers("SIGNAL_RANKS")
 REPLY, EVENT = 128, 129
 MARK = "ORDER_MARK"
@@ -60,7 +61,7 @@ class Order:
         world = r.choice([(0, 0), (0, 0), (0, 0), (1, 2), (2, 4), (1, 1)])  # its number, and that of its rank 0
         return COMMON, (text("order") + u32(*world, 0) + u32(r.choice([1, 2, 4, 4, 4]), 1, 0, 0, r.choice([0, 100]), r.choice([0, 1, 65536])) +
                         bytes([r.choice([0, 1, 2, 3, 1]), r.randrange(2)]) +
-                        text(r.choice(["", "auto", "none", "numa", "socket", "core:1", "core:9999", "exclusive", "list:0;1-3", "list:", "?"])) +
+                        text(r.choice(BINDINGS)) +
                         texts(["A=1", "B="]) + texts(["C*"]) + u32(self.rank()) +
                         u32(self.r.choice([2**32 - 1] * 5 + [0]), 24, 80) + text("xterm") +
                         r.choice([b"\0", b"\1" + u32(0), b"\2" + u32(1) + text("n") + u32(1)]) +
@@ -122,6 +123,11 @@ class Order:
     def status(self):
         return STATUS_REQUEST, u32(self.number())
 
+    def bind(self):
+        ranks = self.r.choice([[], [[]], [[0, 1], [2**32 - 1]]])
+        return BIND, text(self.r.choice(BINDINGS)) + bytes([self.r.randrange(2)]) + u32(len(ranks)) + b"".join(
+            u32(self.rank(), self.r.choice([0, 1, 9]), len(gpus), *gpus) for gpus in ranks)
+
     def inspect(self):
         ranks = self.r.choice([[], [0], [0, 1], [0, 0, 7, 2**32 - 1]])
         return INSPECT, u32(self.number()) + bytes([self.r.randrange(7)]) + u32(self.number(), len(ranks), *ranks, self.number()) + bytes([self.r.randrange(2)]) + text(self.r.choice(["", "/", "/tmp/x", "x"])) + u32(*self.r.choice([[0], [1, 0], [2, 0, 2**32 - 1]]))
@@ -178,7 +184,7 @@ class Order:
 
     def any(self):
         names = ["common", "launch", "launch", "launch", "signal", "signal_ranks", "stop", "credit", "stdin", "ping", "endpoint", "probe", "ports", "status", "inspect",
-                 "child", "prune", "tunnel", "tunnel", "offer", "chunk", "look", "pull", "store", "world", "nonsense"]
+                 "child", "prune", "tunnel", "tunnel", "offer", "chunk", "look", "pull", "store", "world", "bind", "nonsense"]
         return getattr(self, self.r.choice(names))()
 
 

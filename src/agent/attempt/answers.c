@@ -223,6 +223,25 @@ void node_attempt_on_status_request(void *attempt, const struct frame *f)
         node_status_finish(&to.m);
 }
 
+/* --- BIND ------------------------------------------------------------------------------------- */
+
+void node_attempt_on_bind(void *attempt, const struct frame *f)
+{
+        struct node_attempt *t = attempt;
+        struct order_binding *b;
+        struct bind_query q;
+        struct bound m;
+
+        if (bind_query_decode(&q, f, NULL) < 0)
+                return;
+        b = order_binding_create(&q, &t->node.binding, false);
+        order_binding_describe(b, &q, &m);
+        bound_encode(&t->deps.up->out, &m);
+        bound_finish(&m);
+        order_binding_destroy(b);
+        bind_query_finish(&q);
+}
+
 /* --- INSPECT ---------------------------------------------------------------------------------- */
 
 static pid_t living_pid(const struct worker *w)

@@ -343,12 +343,14 @@ static void start_processes(struct rank_world *g, const struct launch_order *l,
         char ras_addr[32];
         const struct nccl_values nccl = { pick_ras_addr(ras_addr, sizeof(ras_addr)),
                                           t->deps.dir->dumps, t->deps.dir->pipes };
+        struct bind_query bind;
         struct common_start common = { .null = open("/dev/null", O_RDWR | O_CLOEXEC) };
 
         strv_copy(&common.env, base);
         common.older_names = nccl_env_build_all(&common.env, l, &nccl);
-        g->binding = order_binding_create(l, &common.env, &t->node.binding,
-                                          t->groups.n == 1 && !l->more_orders);
+        bind = order_binding_ask(l, &common.env, t->groups.n == 1 && !l->more_orders);
+        g->binding = order_binding_create(&bind, &t->node.binding, true);
+        free(bind.ranks);
         /* The first rank finds out PyTorch's version, and the others read the result. */
         if (common.older_names && l->n_ranks > 1 && is_program_shared(l))
                 common.torch = torch_note_map();

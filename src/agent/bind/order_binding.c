@@ -28,15 +28,14 @@ enum { MEMORY_NODES = 1024 /* of the kernel */ };
 struct order_binding {
         struct binding *v;
         struct bind_note *notes; /* shared */
-        uint32_t n, first;       /* @first: number in the job of rank 0 */
-        uint32_t *ranks;
+        uint32_t n, *ranks;      /* @ranks: numbers in the job */
         bool by_user, warned;
 };
 
-static bool has_gpu_ranks(const struct launch_order *l)
+static bool has_gpu_ranks(const struct bind_query *q)
 {
-        for (uint32_t i = 0; i < l->n_ranks; i++)
-                if (l->ranks[i].n_gpus)
+        for (uint32_t i = 0; i < q->n_ranks; i++)
+                if (q->ranks[i].n_gpus)
                         return true;
         return false;
 }
@@ -53,7 +52,7 @@ static uint32_t read_threads(const struct launch_order *l, const struct launch_r
 }
 
 /* Returns the NUMA nodes of the rank's GPUs; malloc'ed. */
-static int32_t *find_gpu_nodes(const struct cpu_topology *t, const struct launch_rank *r,
+static int32_t *find_gpu_nodes(const struct cpu_topology *t, const struct bind_query_rank *r,
                                const struct strv *gpus)
 {
         int32_t *nodes = xcalloc(r->n_gpus, sizeof(*nodes));
@@ -64,30 +63,29 @@ static int32_t *find_gpu_nodes(const struct cpu_topology *t, const struct launch
         return nodes;
 }
 
-static void make_bindings(struct order_binding *b, const struct launch_order *l,
-                          const struct strv *env, const struct bind_policy *p,
-                          struct binding_node *node, const struct cpu_mask *allowed)
+static void make_bindings(struct order_binding *b, const struct bind_query *q,
+                          const struct bind_policy *p, struct binding_node *node,
+                          const struct cpu_mask *allowed)
 {
-        struct binding_rank *ranks = xcalloc(l->n_ranks, sizeof(*ranks));
+        struct binding_rank *ranks = xcalloc(q->n_ranks, sizeof(*ranks));
         bool cores = p->kind == BIND_CORES || p->kind == BIND_EXCLUSIVE;
         struct cpu_topology t;
 
         if (!node->taken)
                 node->taken = xcalloc(1, sizeof(*node->taken));
         cpu_topology_read(&t, SYSFS, allowed);
-        for (uint32_t i = 0; i < l->n_ranks; i++) {
-                ranks[i] = (struct binding_rank){ find_gpu_nodes(&t, &l->ranks[i], &node->gpus),
-                                                  l->ranks[i].n_gpus,
-                                                  read_threads(l, &l->ranks[i], env) };
+        for (uint32_t i = 0; i < q->n_ranks; i++) {
+                ranks[i] = (struct binding_rank){ find_gpu_nodes(&t, &q->ranks[i], &node->gpus),
+                                                  q->ranks[i].n_gpus, q->ranks[i].threads };
                 cores |= ranks[i].threads > 1;
         }
         if (cores)
                 cpu_topology_read_cores(&t);
         if (p->kind == BIND_SOCKET)
                 cpu_topology_read_sockets(&t);
-        binding_make(b->v, ranks, l->n_ranks, &t, p, node->taken);
+        binding_make(b->v, ranks, q->n_ranks, &t, p, node->taken);
         cpu_topology_finish(&t);
-        for (uint32_t i = 0; i < l->n_ranks; i++)
+        for (uint32_t i = 0; i < q->n_ranks; i++)
                 free((void *)ranks[i].gpu_nodes);
         free(ranks);
 }
@@ -109,7 +107,7 @@ static char *name_fellows(const struct order_binding *b, uint32_t i)
                         continue;
                 if (k < i)
                         return NULL;
-                buf_printf(&list, "%s%u", n++ ? "," : "", b->first + b->ranks[k]);
+                buf_printf(&list, "%s%u", n++ ? "," : "", b->ranks[k]);
         }
         return xasprintf("%s %.*s", n > 1 ? "ranks" : "rank", (int)MIN(buf_len(&list), 200),
                          (const char *)buf_data(&list));
@@ -150,62 +148,98 @@ static bool has_bound_rank(const struct order_binding *b)
         return false;
 }
 
+struct bind_query order_binding_ask(const struct launch_order *l, const struct strv *env,
+                                    bool alone)
+{
+        struct bind_query q = { .bind = l->per_node ? NULL : l->bind, .alone = alone };
+
+        if (!q.bind || !l->n_ranks)
+                return q;
+        q.n_ranks = l->n_ranks;
+        q.ranks = xcalloc(q.n_ranks, sizeof(*q.ranks));
+        for (uint32_t i = 0; i < q.n_ranks; i++)
+                q.ranks[i] = (struct bind_query_rank){ l->world.first + l->ranks[i].rank,
+                                                       read_threads(l, &l->ranks[i], env),
+                                                       l->ranks[i].gpus, l->ranks[i].n_gpus };
+        return q;
+}
+
 /* Reads the policy; false = no rank is to be bound. */
-static bool read_policy(struct bind_policy *p, const struct launch_order *l, bool alone)
+static bool read_policy(struct bind_policy *p, const struct bind_query *q, bool tells)
 {
         struct error err;
 
-        if (l->per_node || !l->n_ranks || !l->bind)
+        if (!q->n_ranks)
                 return false;
-        if (bind_policy_parse(p, l->bind, &err) < 0) {
-                log_warning(HN_NOT_BOUND, "ranks are not bound: --bind %s", err.text);
-                return false;
-        }
-        if (p->kind == BIND_NO || (p->kind == BIND_AUTO && !has_gpu_ranks(l))) {
-                bind_policy_finish(p);
+        if (bind_policy_parse(p, q->bind, &err) < 0) {
+                if (tells)
+                        log_warning(HN_NOT_BOUND, "ranks are not bound: --bind %s", err.text);
                 return false;
         }
-        if (p->kind == BIND_EXCLUSIVE && !alone) {
-                log_warning(HN_NOT_BOUND, "ranks are not bound: exclusive divides the cores of a "
-                                          "node between the ranks of a single role");
-                bind_policy_finish(p);
-                return false;
-        }
-        return true;
+        if (p->kind != BIND_NO && (p->kind != BIND_AUTO || has_gpu_ranks(q)))
+                return true;
+        bind_policy_finish(p);
+        return false;
 }
 
-struct order_binding *order_binding_create(const struct launch_order *l, const struct strv *env,
-                                           struct binding_node *node, bool alone)
+static void refuse_all(struct order_binding *b, const char *why)
+{
+        for (uint32_t i = 0; i < b->n; i++)
+                b->v[i] = (struct binding){ .node = NUMA_UNKNOWN, .why = why };
+}
+
+struct order_binding *order_binding_create(const struct bind_query *q, struct binding_node *node,
+                                           bool tells)
 {
         struct cpu_mask allowed = { { 0 } };
         struct order_binding *b;
         struct bind_policy p;
 
-        if (!read_policy(&p, l, alone))
+        if (!read_policy(&p, q, tells))
                 return NULL;
         b = xcalloc(1, sizeof(*b));
         b->by_user = p.kind != BIND_AUTO;
-        b->n = l->n_ranks;
-        b->first = l->world.first;
+        b->n = q->n_ranks;
         b->v = xcalloc(b->n, sizeof(*b->v));
         b->ranks = xcalloc(b->n, sizeof(*b->ranks));
         for (uint32_t i = 0; i < b->n; i++)
-                b->ranks[i] = l->ranks[i].rank;
+                b->ranks[i] = q->ranks[i].rank;
         b->notes = mmap(NULL, b->n * sizeof(*b->notes), PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-        if (b->notes != MAP_FAILED &&
-            sched_getaffinity(0, sizeof(allowed), (cpu_set_t *)(void *)&allowed) == 0)
-                make_bindings(b, l, env, &p, node, &allowed);
+        if (p.kind == BIND_EXCLUSIVE && !q->alone)
+                refuse_all(b, "exclusive cannot divide the cores between several roles");
+        else if (b->notes == MAP_FAILED ||
+                 sched_getaffinity(0, sizeof(allowed), (cpu_set_t *)(void *)&allowed) < 0)
+                refuse_all(b, "the node does not tell the allowed processors");
         else
-                log_warning(HN_NOT_BOUND,
-                            "ranks are not bound: cannot read the allowed processors: %s",
-                            strerror(errno));
+                make_bindings(b, q, &p, node, &allowed);
         bind_policy_finish(&p);
+        if (!tells)
+                return b;
         log_bindings(b);
         if (has_bound_rank(b))
                 return b;
         order_binding_destroy(b);
         return NULL;
+}
+
+void order_binding_describe(const struct order_binding *b, const struct bind_query *q,
+                            struct bound *to)
+{
+        static const struct binding unbound = { .node = NUMA_UNKNOWN };
+
+        *to = (struct bound){ .n_ranks = q->n_ranks };
+        to->ranks = xcalloc(to->n_ranks, sizeof(*to->ranks));
+        for (uint32_t i = 0; i < to->n_ranks; i++) {
+                const struct binding *of = b ? &b->v[i] : &unbound;
+                struct bound_rank *r = &to->ranks[i];
+
+                r->rank = q->ranks[i].rank;
+                r->cpus = cpu_mask_format(&of->cpus);
+                r->node = of->node == NUMA_UNKNOWN ? UINT32_MAX : (uint32_t)of->node;
+                if (of->why)
+                        memcpy(r->why, of->why, strnlen(of->why, sizeof(r->why) - 1));
+        }
 }
 
 void order_binding_destroy(struct order_binding *b)
@@ -248,7 +282,7 @@ void order_binding_check(struct order_binding *b)
         if (!b || b->warned)
                 return;
         for (uint32_t i = 0; i < b->n && !b->warned; i++) {
-                uint32_t rank = b->first + b->ranks[i];
+                uint32_t rank = b->ranks[i];
 
                 b->warned = b->notes[i].cpus || b->notes[i].memory;
                 if (b->notes[i].cpus)

@@ -10,6 +10,7 @@
 
 #include "agent/bind/binding.h"
 #include "base/strv.h"
+#include "wire/bind_msg.h"
 #include "wire/msg.h"
 
 /* Shared with the rank's process before exec: errors of the two system calls, 0 = none. */
@@ -25,10 +26,18 @@ struct binding_node {
         struct cpu_mask *taken; /* of binding_make(); NULL = empty */
 };
 
-/* Finds the bindings of the ranks of @l with the environment @env, and logs them; @alone: no other
- * order has ranks on this node. NULL = no rank is bound. */
-struct order_binding *order_binding_create(const struct launch_order *l, const struct strv *env,
-                                           struct binding_node *node, bool alone);
+/* Makes the query of an order, with the environment @env of all ranks; @alone: no other order has
+ * ranks on this node. Texts and GPUs are borrowed; the caller frees the ranks. */
+struct bind_query order_binding_ask(const struct launch_order *l, const struct strv *env,
+                                    bool alone);
+/* Finds the bindings of the ranks of @q. @tells: logs them, else the reasons are kept. NULL = there
+ * is nothing to bind; of an order also if no rank is bound. */
+struct order_binding *order_binding_create(const struct bind_query *q, struct binding_node *node,
+                                           bool tells);
+/* Fills in the answer to @q, from bindings made with @tells false; the caller calls bound_finish().
+ */
+void order_binding_describe(const struct order_binding *b, const struct bind_query *q,
+                            struct bound *to);
 void order_binding_destroy(struct order_binding *b); /* NULL is fine */
 
 /* By place in l->ranks. NULL = the rank is not bound; @b may be NULL. */

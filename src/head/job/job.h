@@ -193,6 +193,10 @@ void job_unreachable(struct job *j, const char *text);
  * about its file system. Waits for some seconds at most. Fills @facts, zeros before, by node. After
  * job_wait(). */
 void job_ask_facts(struct job *j, const char *path, struct node_facts *facts);
+/* Asks the nodes how they would bind the ranks of @plan, for some seconds at most, and fills in
+ * plan_inventory.bindings. @threads: OMP_NUM_THREADS of the user by program, 0 = not set. */
+void job_ask_bindings(struct job *j, const struct plan *plan, const uint32_t *threads,
+                      struct plan_inventory *inventory);
 /* Asks again as long as GPUs of nodes with an agent hold memory of the attempt, for a minute at
  * most. Nodes that hold some still have .held in @facts, which job_ask_facts() has filled. Nodes in
  * @retired do not count. An order to end ends the wait: job_may_restart() is false then. */

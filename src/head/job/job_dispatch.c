@@ -415,6 +415,11 @@ static int on_ras(struct job *j, struct node *n, const struct frame *f, struct e
 }
 
 /* Late answers are ignored. */
+static int on_bound(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        return job_take_bound(j, n, f, err);
+}
+
 static int on_facts(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
         struct node_facts m;
@@ -423,9 +428,9 @@ static int on_facts(struct job *j, struct node *n, const struct frame *f, struct
                 return -EPROTO;
         if (!m.number || m.number > j->orders.inspections)
                 return err_set(err, EPROTO, "message out of turn: FACTS without a request");
-        if (j->facts && m.number == j->facts[n->index].number) {
-                j->facts[n->index] = m;
-                j->facts[n->index].number = 0;
+        if (j->asked && j->asked->facts && m.number == j->asked->facts[n->index].number) {
+                j->asked->facts[n->index] = m;
+                j->asked->facts[n->index].number = 0;
         }
         return 0;
 }
@@ -575,6 +580,7 @@ static int (*const dispatch[256])(struct job *j, struct node *n, const struct fr
         [MSG_INSPECTED] = on_inspected,
         [MSG_RAS] = on_ras,
         [MSG_FACTS] = on_facts,
+        [MSG_BOUND] = on_bound,
         [MSG_SAMPLED] = on_sampled,
         [MSG_RECORDED] = on_recorded,
         [MSG_ENDPOINT_OPENED] = on_first_world,

@@ -5,15 +5,18 @@
  * the core file of the first cause and the traces. The last three turn the loop until the answers
  * are there, or the timer @answer is over.
  */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 
 #include "base/memory.h"
 #include "head/job/job_private.h"
+#include "head/options/program_options.h"
 #include "head/output/say.h"
 #include "head/pull/trace_fetch.h"
 #include "head/status/rank_table_text.h"
 #include "head/why/stack_text.h"
+#include "wire/bind_msg.h"
 #include "wire/status_msg.h"
 
 enum {
@@ -190,7 +193,7 @@ static bool has_agent(const struct node *n)
 static bool lacks_facts(const struct job *j)
 {
         for (size_t i = 0; i < j->cluster.n_nodes; i++)
-                if (j->facts[i].number && has_agent(&j->cluster.nodes[i]))
+                if (j->asked->facts[i].number && has_agent(&j->cluster.nodes[i]))
                         return true;
         return false;
 }
@@ -216,7 +219,7 @@ static void ask_facts(struct job *j, struct node *n, uint32_t number, const char
         o.limit_ms = (uint32_t)MIN(attempt_age_ms(&j->attempt), (uint64_t)UINT32_MAX);
         add_gpus(&o, j, n);
         if (*o.path || o.n_gpus) {
-                j->facts[n->index].number = number;
+                j->asked->facts[n->index].number = number;
                 inspect_order_encode(&n->out, &o);
                 node_flush(n);
         }
@@ -231,8 +234,9 @@ static void on_facts_over(uv_timer_t *t)
 void job_ask_facts(struct job *j, const char *path, struct node_facts *facts)
 {
         uint32_t number = ++j->orders.inspections;
+        struct job_asked asked = { .facts = facts };
 
-        j->facts = facts;
+        j->asked = &asked;
         for (size_t i = 0; i < j->cluster.n_nodes; i++)
                 if (has_agent(&j->cluster.nodes[i]))
                         ask_facts(j, &j->cluster.nodes[i], number, path);
@@ -242,7 +246,100 @@ void job_ask_facts(struct job *j, const char *path, struct node_facts *facts)
                 uv_run(&j->loop, UV_RUN_ONCE);
         uv_unref((uv_handle_t *)&j->timers.answer);
         uv_timer_stop(&j->timers.answer);
-        j->facts = NULL;
+        j->asked = NULL;
+}
+
+/* --- bindings of a plan ----------------------------------------------------------------------- */
+
+/* Asks a node about its ranks of a world. */
+static void ask_binding(struct job *j, struct node *n, int world, const uint32_t *threads)
+{
+        const struct options *o = j->config.options;
+        const struct plan *plan = j->asked->plan;
+        const struct plan_node *p = &plan->nodes[n->index];
+        struct bind_query q = { .bind = o->bind ? o->bind : (char *)"auto", .alone = true };
+
+        q.ranks = xcalloc((size_t)p->n_ranks, sizeof(*q.ranks));
+        for (int i = 0; i < p->n_ranks; i++) {
+                const struct plan_rank *r = &plan->ranks[p->ranks.v[i]];
+
+                q.alone &= r->world == world;
+                if (r->world != world || options_is_per_node(o, (size_t)r->program))
+                        continue;
+                j->asked->inventory[n->index].bindings[i].asked = true;
+                q.ranks[q.n_ranks++] =
+                        (struct bind_query_rank){ (uint32_t)r->rank, threads[r->program],
+                                                  (uint32_t *)r->gpus.v, (uint32_t)r->gpus.n };
+        }
+        if (q.n_ranks)
+                bind_query_encode(&n->out, &q);
+        free(q.ranks);
+        node_flush(n);
+}
+
+/* Takes the answer about a rank, which the plan must have on the node. */
+static void take_binding(const struct job_asked *asked, int node, struct bound_rank *from)
+{
+        const struct plan_node *p = &asked->plan->nodes[node];
+
+        for (int i = 0; i < p->n_ranks; i++) {
+                struct plan_binding *to = &asked->inventory[node].bindings[i];
+
+                if ((uint32_t)p->ranks.v[i] != from->rank || !to->asked)
+                        continue;
+                to->asked = false;
+                to->cpus = STEAL(&from->cpus);
+                to->why = *from->why ? xstrdup(from->why) : NULL;
+                to->node = from->node <= INT32_MAX ? (int)from->node : -1;
+        }
+}
+
+int job_take_bound(struct job *j, const struct node *n, const struct frame *f, struct error *err)
+{
+        struct bound m;
+
+        if (bound_decode(&m, f, err) < 0)
+                return -EPROTO;
+        if (j->asked && j->asked->inventory && j->asked->inventory[n->index].bindings)
+                for (uint32_t i = 0; i < m.n_ranks; i++)
+                        take_binding(j->asked, n->index, &m.ranks[i]);
+        bound_finish(&m);
+        return 0;
+}
+
+static bool owes_bindings(const struct job *j)
+{
+        for (size_t i = 0; i < j->cluster.n_nodes; i++) {
+                const struct plan_binding *b = j->asked->inventory[i].bindings;
+
+                for (int k = 0; b && k < j->asked->plan->nodes[i].n_ranks; k++)
+                        if (b[k].asked && has_agent(&j->cluster.nodes[i]))
+                                return true;
+        }
+        return false;
+}
+
+void job_ask_bindings(struct job *j, const struct plan *plan, const uint32_t *threads,
+                      struct plan_inventory *inventory)
+{
+        struct job_asked asked = { .plan = plan, .inventory = inventory };
+
+        j->asked = &asked;
+        for (size_t i = 0; i < j->cluster.n_nodes; i++) {
+                if (!has_agent(&j->cluster.nodes[i]) || !plan->nodes[i].n_ranks)
+                        continue;
+                inventory[i].bindings =
+                        xcalloc((size_t)plan->nodes[i].n_ranks, sizeof(*inventory[i].bindings));
+                for (size_t world = 0; world < plan->n_worlds; world++)
+                        ask_binding(j, &j->cluster.nodes[i], (int)world, threads);
+        }
+        uv_timer_start(&j->timers.answer, on_facts_over, FACTS_MS, 0);
+        uv_ref((uv_handle_t *)&j->timers.answer);
+        while (owes_bindings(j) && uv_is_active((uv_handle_t *)&j->timers.answer))
+                uv_run(&j->loop, UV_RUN_ONCE);
+        uv_unref((uv_handle_t *)&j->timers.answer);
+        uv_timer_stop(&j->timers.answer);
+        j->asked = NULL;
 }
 
 /* --- traces ------------------------------------------------------------------------------------

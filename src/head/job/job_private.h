@@ -79,6 +79,13 @@ struct job_told {
         int stream_error[MSG_STDERR + 1]; /* errno of the first failed write of output */
 };
 
+/* What job_ask_facts() and job_ask_bindings() wait for. */
+struct job_asked {
+        struct node_facts *facts; /* by node: .number is set until the answer is there */
+        const struct plan *plan;
+        struct plan_inventory *inventory; /* with bindings of the plan */
+};
+
 struct job {
         struct job_config config;
         uv_loop_t loop;
@@ -104,9 +111,8 @@ struct job {
         struct job_told told;
         struct readiness *readiness; /* of the attempt; NULL = no role is asked (--ready) */
         struct job_history history;
-        job_stand_in *stand_in;   /* NULL = no host stands by unconnected */
-        struct node_facts *facts; /* by node, while job_ask_facts() waits: .number is set until the
-                                   * answer is there; else NULL */
+        job_stand_in *stand_in;  /* NULL = no host stands by unconnected */
+        struct job_asked *asked; /* NULL = no answers are waited for */
 };
 
 /* --- job.c --- */
@@ -122,6 +128,8 @@ void job_tell_logins(struct job *j);
 
 /* After Ctrl-\: shows the table of ranks; once more within 3 s asks why they wait. */
 void job_show_ranks(struct job *j);
+/* Takes an answer to job_ask_bindings(). */
+int job_take_bound(struct job *j, const struct node *n, const struct frame *f, struct error *err);
 /* Takes the answer to job_read_core(). */
 void job_take_core(struct job *j, const struct inspected *m);
 

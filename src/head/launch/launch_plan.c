@@ -182,6 +182,55 @@ static int print_plan_json(struct launch *l)
         return 0;
 }
 
+/* Reads OMP_NUM_THREADS of the user for a program; 0 = not set. */
+static uint32_t read_threads_wanted(const struct launch *l, size_t program)
+{
+        const char *own = strv_env_get(&l->programs[program].env, "OMP_NUM_THREADS");
+        const char *text = own ? own : strv_env_get(&l->env, "OMP_NUM_THREADS");
+        long n = text ? strtol(text, NULL, 10) : 0;
+
+        return n > 0 && n < INT32_MAX ? (uint32_t)n : 0;
+}
+
+static void ask_bindings(struct launch *l)
+{
+        uint32_t *threads = xcalloc(l->n_programs + 1, sizeof(*threads));
+
+        for (size_t i = 0; i < l->n_programs; i++)
+                threads[i] = read_threads_wanted(l, i);
+        if (!l->o.bind || strcmp(l->o.bind, "none") != 0)
+                job_ask_bindings(l->run.job, &l->plan, threads, l->inventory);
+        free(threads);
+}
+
+static void drop_bindings(struct launch *l)
+{
+        for (size_t i = 0; l->inventory && i < l->plan.n_nodes; i++) {
+                struct plan_binding *b = l->inventory[i].bindings;
+
+                for (int k = 0; b && k < l->plan.nodes[i].n_ranks; k++) {
+                        free(b[k].cpus);
+                        free(b[k].why);
+                }
+                free(b);
+                l->inventory[i].bindings = NULL;
+        }
+}
+
+static int print_plan(struct launch *l)
+{
+        if (l->o.json)
+                return print_plan_json(l);
+        if (l->o.ranks.n)
+                plan_print_ranks(stdout, &l->plan, &l->hosts, &l->o, l->config.book,
+                                 &l->config.ports);
+        else
+                plan_print_table(stdout, &l->plan, &l->hosts, &l->o, l->config.book, &l->manifest,
+                                 l->inventory, l->cwd);
+        verdict_say(l);
+        return 0;
+}
+
 int launch_plan_print(struct launch *l)
 {
         int rc;
@@ -202,14 +251,9 @@ int launch_plan_print(struct launch *l)
         if (rc)
                 return rc;
         launch_roles_guess(l);
-        if (l->o.json)
-                return print_plan_json(l);
-        if (l->o.ranks.n)
-                plan_print_ranks(stdout, &l->plan, &l->hosts, &l->o, l->config.book,
-                                 &l->config.ports);
-        else
-                plan_print_table(stdout, &l->plan, &l->hosts, &l->o, l->config.book, &l->manifest,
-                                 l->inventory, l->cwd);
-        verdict_say(l);
-        return 0;
+        if (l->o.probe)
+                ask_bindings(l);
+        rc = print_plan(l);
+        drop_bindings(l);
+        return rc;
 }

@@ -39,6 +39,14 @@ enum {
         PLAN_MAX_RANKS = 1 << 20,
 };
 
+/* How a node would bind a rank. */
+struct plan_binding {
+        bool asked; /* the node, which has not answered */
+        char *cpus; /* "0-3,8"; "" = not bound, NULL = not known */
+        char *why;  /* why the rank is not bound; NULL = nothing to say */
+        int node;   /* of preferred memory; -1 = no preference */
+};
+
 /* The inventory of a node; from HELLO, or unknown (plan without --probe). */
 struct plan_inventory {
         bool known;
@@ -48,6 +56,7 @@ struct plan_inventory {
         const char *arch;     /* "x86_64" */
         /* CUDA_VISIBLE_DEVICES has chosen @gpus, whose number is known even if nothing else is. */
         bool chosen;
+        struct plan_binding *bindings; /* by place in plan_node.ranks; NULL = not asked */
 };
 
 /* Ranks that meet each other, with the numbers 0 to size - 1 among themselves. The ranks of a world

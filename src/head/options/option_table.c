@@ -159,7 +159,7 @@ const struct option_def option_table[] = {
           .parse = value_list, FIELD(container.args) },
         { "wrap", 0, "CMD", "put this command with its arguments in front of the program: 'numactl -l --'",
           "run.wrap", NULL, GROUP_ENV, .parse = value_words, FIELD(wrap) },
-        { "bind", 0, "auto|none|numa|socket|core:N|exclusive|list:CPUS;...", "processors of the ranks (auto: those of the GPU's NUMA node)",
+        { "bind", 0, "auto|none|numa|socket|core:N|exclusive|list:CPUS", "processors of the ranks (auto: those of the GPU's NUMA node)",
           "run.bind", "auto", GROUP_ENV, .parse = value_bind, FIELD(bind) },
         /* when */
         { "connect-retry", 0, "TIME", "try nodes that cannot be reached yet again for so long",

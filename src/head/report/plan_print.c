@@ -248,6 +248,56 @@ static void print_program(FILE *to, const struct plan_view *v, int program, cons
         fputc('\n', to);
 }
 
+/* NULL = the node was not asked, or has not answered. */
+static const struct plan_binding *find_binding(const struct plan_view *v, int rank)
+{
+        const struct plan_node *n = &v->p->nodes[v->p->ranks[rank].node];
+        const struct plan_binding *all = v->inventory ? v->inventory[n->host].bindings : NULL;
+
+        for (int i = 0; all && i < n->n_ranks; i++)
+                if (n->ranks.v[i] == rank)
+                        return all[i].cpus ? &all[i] : NULL;
+        return NULL;
+}
+
+static char *describe_binding(const struct plan_binding *b)
+{
+        if (!*b->cpus)
+                return b->why ? xasprintf("none, %s", b->why) : NULL;
+        if (b->node >= 0)
+                return xasprintf("processors %s, memory of node %d", b->cpus, b->node);
+        return xasprintf("processors %s", b->cpus);
+}
+
+/* Prints each binding once, with its ranks. */
+static void print_bindings(FILE *to, const struct plan_view *v)
+{
+        char **texts = xcalloc((size_t)v->p->world_size, sizeof(*texts));
+
+        for (int i = 0; i < v->p->world_size; i++) {
+                const struct plan_binding *b = find_binding(v, i);
+
+                texts[i] = b ? describe_binding(b) : NULL;
+        }
+        for (int i = 0; i < v->p->world_size; i++) {
+                CLEANUP(intlist_finish) struct intlist ranks = { 0 };
+                CLEANUP(free_textp) char *text = STEAL(&texts[i]), *folded = NULL;
+
+                if (!text)
+                        continue;
+                intlist_add(&ranks, i);
+                for (int k = i + 1; k < v->p->world_size; k++)
+                        if (texts[k] && !strcmp(texts[k], text)) {
+                                intlist_add(&ranks, k);
+                                free(texts[k]);
+                                texts[k] = NULL;
+                        }
+                folded = intlist_fold(&ranks);
+                fprintf(to, "binding   rank%s %s: %s\n", ranks.n == 1 ? "" : "s", folded, text);
+        }
+        free(texts);
+}
+
 static void print_plan_parts(FILE *to, const struct plan *p, const struct hosts *hosts,
                              const struct options *o, const struct role_book *book,
                              const struct manifest *manifest,
@@ -289,6 +339,7 @@ static void print_plan_parts(FILE *to, const struct plan *p, const struct hosts 
                         o->container.name);
         if (o->iface)
                 fprintf(to, "network   %s\n", o->iface);
+        print_bindings(to, &v);
         print_exports(to, &v);
         if (p->world_size)
                 print_one_rank(to, &v);
@@ -331,6 +382,15 @@ static json_t *json_spares(const struct hosts *hosts)
         return names;
 }
 
+static void add_json_binding(json_t *rank, const struct plan_binding *b)
+{
+        if (!b)
+                return;
+        set_json_text(rank, "cpus", *b->cpus ? b->cpus : NULL);
+        json_object_set_new(rank, "memory_node",
+                            b->node >= 0 ? json_integer(b->node) : json_null());
+}
+
 static json_t *json_node(const struct plan_view *v, const struct plan_node *n)
 {
         const struct host *h = &v->hosts->v[n->host];
@@ -357,6 +417,7 @@ static json_t *json_node(const struct plan_view *v, const struct plan_node *n)
                         json_object_set_new(rank, "world_rank",
                                             json_integer(r->rank - v->p->worlds[r->world].first));
                 }
+                add_json_binding(rank, find_binding(v, r->rank));
                 json_array_append_new(ranks, rank);
         }
         json_object_set_new(j, "ranks", ranks);

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bind_msg: how the agent would bind the ranks of an order, asked for a plan
+ *
+ *   head -> agent   BIND    --bind, and the GPUs and threads of each rank
+ *   agent -> head   BOUND   processors and memory of each rank, or why there are none
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "wire/frame.h"
+
+struct bind_query_rank {
+        uint32_t rank;    /* in the job */
+        uint32_t threads; /* OMP_NUM_THREADS of the user; 0 = not set */
+        uint32_t *gpus;   /* device indices */
+        uint32_t n_gpus;
+};
+
+/* The ranks of one world on the node. */
+struct bind_query {
+        char *bind; /* see wire/bind_policy.h */
+        bool alone; /* no other world has ranks on the node */
+        struct bind_query_rank *ranks;
+        uint32_t n_ranks;
+};
+
+struct bound_rank {
+        uint32_t rank;
+        char *cpus;    /* "0-3,8"; "" = not bound */
+        uint32_t node; /* whose memory is preferred; UINT32_MAX = no preference */
+        char why[120]; /* why the rank is not bound; "" = nothing to say */
+};
+
+struct bound {
+        struct bound_rank *ranks;
+        uint32_t n_ranks;
+};
+
+void bind_query_encode(struct buf *b, const struct bind_query *m);
+int bind_query_decode(struct bind_query *m, const struct frame *f, struct error *err);
+void bind_query_finish(struct bind_query *m);
+void bound_encode(struct buf *b, const struct bound *m);
+int bound_decode(struct bound *m, const struct frame *f, struct error *err);
+void bound_finish(struct bound *m);

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+
+#include "lib/frames.h"
+#include "lib/unit.h"
+#include "wire/bind_msg.h"
+#include "wire/msg_type.h"
+
+TEST(a_query_comes_back_the_same)
+{
+        uint32_t gpus[] = { 3, 1 };
+        struct bind_query_rank ranks[] = { { 8, 4, gpus, 2 }, { 9, 0, NULL, 0 } };
+        const struct bind_query in = { (char *)"core:2", true, ranks, 2 };
+        struct buf b = BUF_INIT;
+        struct bind_query out;
+        struct error err;
+        struct frame f;
+
+        bind_query_encode(&b, &in);
+        f = only_frame(&b, MSG_BIND);
+        assert_int_equal(bind_query_decode(&out, &f, &err), 0);
+        assert_string_equal(out.bind, "core:2");
+        assert_true(out.alone);
+        assert_int_equal(out.n_ranks, 2);
+        assert_int_equal(out.ranks[0].rank, 8);
+        assert_int_equal(out.ranks[0].threads, 4);
+        assert_int_equal(out.ranks[0].n_gpus, 2);
+        assert_int_equal(out.ranks[0].gpus[1], 1);
+        assert_int_equal(out.ranks[1].n_gpus, 0);
+        bind_query_finish(&out);
+        f.len--;
+        assert_int_equal(bind_query_decode(&out, &f, &err), -EPROTO);
+        buf_finish(&b);
+}
+
+TEST(an_answer_comes_back_the_same)
+{
+        struct bound_rank ranks[] = { { 8, (char *)"0-3,8", 1, "" },
+                                      { 9, (char *)"", UINT32_MAX, "too few" } };
+        const struct bound in = { ranks, 2 };
+        struct buf b = BUF_INIT;
+        struct bound out;
+        struct error err;
+        struct frame f;
+
+        bound_encode(&b, &in);
+        f = only_frame(&b, MSG_BOUND);
+        assert_int_equal(bound_decode(&out, &f, &err), 0);
+        assert_int_equal(out.n_ranks, 2);
+        assert_string_equal(out.ranks[0].cpus, "0-3,8");
+        assert_int_equal(out.ranks[0].node, 1);
+        assert_string_equal(out.ranks[1].why, "too few");
+        bound_finish(&out);
+        f.len--;
+        assert_int_equal(bound_decode(&out, &f, &err), -EPROTO);
+        buf_finish(&b);
+}
