@@ -21,7 +21,7 @@
 #include "base/memory.h"
 #include "base/spawn.h"
 
-enum { LOOK_MS = 10, INSPECTION_KINDS = 3 };
+enum { LOOK_MS = 10, INSPECTION_KINDS = 4, INSPECTION_CHECK = 3 };
 
 struct inspection_child {
         uv_timer_t timer; /* looks at the pipe while a child runs */
@@ -70,9 +70,13 @@ static void reset_inspector_signals(void)
         sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static _Noreturn void be_inspector(const struct inspect_order *o,
-                                   const struct inspector_rank *ranks, size_t n,
-                                   const struct inspector_paths *paths, int to, pid_t parent)
+/* What the child does. */
+struct inspection_work {
+        void (*run)(const void *ctx, int to);
+        const void *ctx;
+};
+
+static _Noreturn void be_inspector(const struct inspection_work *work, int to, pid_t parent)
 {
         /* The sink writes into the uplink, which only the agent may do. */
         log_set_sink(NULL, NULL);
@@ -81,8 +85,22 @@ static _Noreturn void be_inspector(const struct inspect_order *o,
         prctl(PR_SET_PDEATHSIG, SIGTERM);
         /* The agent may have ended before prctl(): no signal would come. */
         if (getppid() == parent)
-                inspector_run(o, ranks, n, paths, to);
+                work->run(work->ctx, to);
         _exit(0);
+}
+
+struct inspection_args {
+        const struct inspect_order *o;
+        const struct inspector_rank *ranks;
+        size_t n;
+        const struct inspector_paths *paths;
+};
+
+static void run_inspector(const void *ctx, int to)
+{
+        const struct inspection_args *a = ctx;
+
+        inspector_run(a->o, a->ranks, a->n, a->paths, to);
 }
 
 /* --- in the agent ----------------------------------------------------------------------------- */
@@ -142,12 +160,8 @@ static void stop_inspector(struct inspection_child *c)
         uv_timer_stop(&c->timer);
 }
 
-void inspection_start(struct inspection *s, const struct inspect_order *o,
-                      const struct inspector_rank *ranks, size_t n,
-                      const struct inspector_paths *paths)
+static void start_child(struct inspection_child *c, const struct inspection_work *work)
 {
-        int kind = o->what == INSPECT_RAS ? 1 : o->what == INSPECT_FLIGHT ? 2 : 0;
-        struct inspection_child *c = &s->child[kind];
         pid_t parent = getpid();
         int fds[2];
 
@@ -157,7 +171,7 @@ void inspection_start(struct inspection *s, const struct inspect_order *o,
                 return;
         c->pid = fork_without_signals();
         if (!c->pid)
-                be_inspector(o, ranks, n, paths, fds[1], parent);
+                be_inspector(work, fds[1], parent);
         fd_close(fds[1]);
         if (c->pid < 0) {
                 c->pid = 0;
@@ -166,6 +180,22 @@ void inspection_start(struct inspection *s, const struct inspect_order *o,
         }
         c->fd = fds[0];
         uv_timer_start(&c->timer, on_inspection_look, LOOK_MS, LOOK_MS);
+}
+
+void inspection_start(struct inspection *s, const struct inspect_order *o,
+                      const struct inspector_rank *ranks, size_t n,
+                      const struct inspector_paths *paths)
+{
+        int kind = o->what == INSPECT_RAS ? 1 : o->what == INSPECT_FLIGHT ? 2 : 0;
+        const struct inspection_args args = { o, ranks, n, paths };
+
+        start_child(&s->child[kind], &(struct inspection_work){ run_inspector, &args });
+}
+
+void inspection_start_check(struct inspection *s, void (*run)(const void *ctx, int to),
+                            const void *ctx)
+{
+        start_child(&s->child[INSPECTION_CHECK], &(struct inspection_work){ run, ctx });
 }
 
 void inspection_stop(struct inspection *s)

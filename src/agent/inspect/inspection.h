@@ -4,7 +4,7 @@
  *
  * The children are no part of an attempt, and must not hold up the end of an attempt:
  * inspection_stop() before the end. Orders of different kinds run side by side: processes, RAS,
- * flight recorders. A new order ends the running order of the same kind.
+ * flight recorders, checks. A new order ends the running order of the same kind.
  */
 #pragma once
 
@@ -21,6 +21,9 @@ struct inspection *inspection_create(uv_loop_t *loop, struct uplink *up);
 void inspection_start(struct inspection *s, const struct inspect_order *o,
                       const struct inspector_rank *ranks, size_t n,
                       const struct inspector_paths *paths);
+/* Has a child call @run, which writes whole frames to @to: the answers to a CHECK. */
+void inspection_start_check(struct inspection *s, void (*run)(const void *ctx, int to),
+                            const void *ctx);
 /* Tells the children to kill their tools and to end; SIGCHLD reports the ends. */
 void inspection_stop(struct inspection *s);
 /* The child @pid was reaped; another child is ignored. */

@@ -253,15 +253,14 @@ static void look_at_gpus(struct node_facts *m, const struct inspect_order *o)
 
 /* --- the driver --------------------------------------------------------------------------- */
 
-static bool is_first_namespace(void)
+bool node_facts_in_first_pids(void)
 {
         struct stat st;
 
         return stat("/proc/self/ns/pid", &st) == 0 && st.st_ino == FIRST_PIDS;
 }
 
-/* False: there is no driver, or it does not answer in time. */
-static bool ask_holders(struct gpu_holders *ret)
+bool node_facts_ask_holders(struct gpu_holders *ret)
 {
         struct spawn s = { .argv = (char *[]){ (char *)"holders" },
                            .cwd = "/",
@@ -336,11 +335,11 @@ static void ask_driver(struct node_facts *m, const struct inspect_order *o,
 {
         struct gpu_holders holders;
 
-        if ((!n && !first) || !ask_holders(&holders))
+        if ((!n && !first) || !node_facts_ask_holders(&holders))
                 return;
         if (first && !*m->gpu)
                 node_facts_compare_ecc(m, o, first, &holders);
-        if (is_first_namespace())
+        if (node_facts_in_first_pids())
                 node_facts_read_holders(m, &holders, ended, n);
 }
 

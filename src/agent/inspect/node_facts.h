@@ -18,6 +18,13 @@
 void node_facts_run(const struct inspect_order *o, const struct inspector_rank *ended, size_t n,
                     const struct gpu_record *first, int to);
 
+/* Asks the driver which processes hold memory of GPUs, for some seconds at most. False: there is no
+ * driver, or it does not answer in time. */
+bool node_facts_ask_holders(struct gpu_holders *ret);
+/* Whether the driver's process numbers are those of this process: it runs in the machine's first
+ * namespace of processes. */
+bool node_facts_in_first_pids(void);
+
 /* --- its parts -------------------------------------------------------------------------------- */
 
 /* Returns the id of a file system for comparisons between nodes: f_fsid of a network's, mixed with
