@@ -414,6 +414,7 @@ static const struct {
         [MSG_STATUS_REQUEST] = OF(attempt, node_attempt_on_status_request),
         [MSG_INSPECT] = OF(attempt, node_attempt_on_inspect),
         [MSG_BIND] = OF(attempt, node_attempt_on_bind),
+        [MSG_CHECK] = OF(attempt, node_attempt_on_check),
         [MSG_SAMPLE] = OF(samples, rank_samples_on_order),
         [MSG_CHILD_AGENT] = OF(children, child_nodes_on_child_agent),
         [MSG_PRUNE] = OF(children, child_nodes_on_prune),

@@ -42,6 +42,7 @@
         X(RESIZE, 22, HEAD, NONE)          /* the terminal of a rank has another size */           \
         X(SIGNAL_RANKS, 23, HEAD, NONE)    /* for some ranks */                                    \
         X(BIND, 24, HEAD, NONE)            /* how ranks would be bound; answered by BOUND */       \
+        X(CHECK, 25, HEAD, NONE)           /* tell the state of the node; answered by CHECKED */   \
         /* agent -> head */                                                                        \
         X(HELLO, 32, AGENT, NONE)          /* inventory: the first frame, and never again */       \
         X(STARTED, 33, AGENT, RUNNING)     /* a rank runs */                                       \
@@ -68,6 +69,7 @@
         X(FACTS, 54, AGENT, ANY)           /* of a node, about a failure */                        \
         X(RANK_READY, 55, AGENT, RUNNING)  /* a rank answers, as its role's --ready wants */       \
         X(BOUND, 56, AGENT, ANY)           /* the processors of each rank, for a plan */           \
+        X(CHECKED, 57, AGENT, ANY)         /* facts of the node */                                 \
         X(DUMP, 60, AGENT, ANY)            /* part of a dump of PyTorch's flight recorder */       \
         X(NCCL, 61, AGENT, RUNNING)        /* the NCCL of a rank; once for an attempt */           \
         X(PULLED, 62, AGENT, ANY)          /* a part of the files that PULL asks for */            \

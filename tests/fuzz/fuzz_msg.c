@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "wire/bind_msg.h"
+#include "wire/check_msg.h"
 #include "wire/endpoint_msg.h"
 #include "wire/msg.h"
 #include "wire/push_msg.h"
@@ -140,6 +141,8 @@ AGAIN_OWNED(bound)
 AGAIN_OWNED(ras_reply)
 AGAIN(node_facts)
 AGAIN_OWNED(sample)
+AGAIN_OWNED(check_order)
+AGAIN_OWNED(checked)
 AGAIN_OWNED(child_agent_order)
 AGAIN_OWNED(push_offer)
 AGAIN_OWNED(push_want)
@@ -244,6 +247,8 @@ static int (*const again[256])(const struct frame *f, struct buf *to) = {
         [MSG_BOUND] = bound_again,
         [MSG_RAS] = ras_reply_again,
         [MSG_FACTS] = node_facts_again,
+        [MSG_CHECK] = check_order_again,
+        [MSG_CHECKED] = checked_again,
         [MSG_SAMPLE] = number_again,
         [MSG_SAMPLED] = sample_again,
         [MSG_RECORD] = number_again,

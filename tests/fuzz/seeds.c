@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "wire/bind_msg.h"
+#include "wire/check_msg.h"
 #include "wire/codec.h"
 #include "wire/endpoint_msg.h"
 #include "wire/helper/pmix_msg.h"
@@ -298,6 +299,23 @@ static void seed_statuses(struct buf *b)
                                                    .gpu = "Xid 79 (fallen off the bus)",
                                                    .held = "7 MiB of GPU 1, of rank 0 (pid 7)" });
         write_message(b, "facts");
+        check_order_encode(
+                b, &(struct check_order){
+                           .number = 9,
+                           .paths = (struct check_path[]){ { .name = "program",
+                                                             .kind = CHECK_PROGRAM,
+                                                             .path = (char[]){ "./a.out" },
+                                                             .cwd = (char[]){ "/data" },
+                                                             .search = (char[]){ "/usr/bin" } } },
+                           .n_paths = 1 });
+        write_message(b, "check");
+        checked_encode(b, &(struct checked){
+                                  .number = 9,
+                                  .more = true,
+                                  .facts = (struct check_fact[]){ { "kernel", "6.1.0", "" },
+                                                                  { "thp", "", "cannot read" } },
+                                  .n_facts = 2 });
+        write_message(b, "checked");
         inspected_encode(b, &(struct inspected){ .number = 5,
                                                  .left = 1,
                                                  .rank = 3,

@@ -11,7 +11,7 @@ export ENDPOINT_OPENED=41731 VERSION PYTHONPATH=$ROOT/tests/lib
 # The limit ends a launch that believes in such an agent: nothing else does.
 fake() { hn --agent "$ROOT/tests/lib/fake_agent.py" --local 1 --timeout 20s "$@" never-run; }
 
-for early in STARTED REFUSED OUTPUT EXITED REPORT DUMP NCCL RANK_READY CREDIT GONE HELLO PONG STATUS INSPECTED RAS FACTS PROBED PORTS_HELD WANT TAKEN PUSHED PULLED TUNNEL LAUNCH; do
+for early in STARTED REFUSED OUTPUT EXITED REPORT DUMP NCCL RANK_READY CREDIT GONE HELLO PONG STATUS INSPECTED RAS FACTS CHECKED PROBED PORTS_HELD WANT TAKEN PUSHED PULLED TUNNEL LAUNCH; do
     EARLY=$early fake
     exits "$early before the launch: 125" 125
     has "$early before the launch is told" "$ERR" "the agent sent a message out of turn: $early"

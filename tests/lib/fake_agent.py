@@ -33,7 +33,7 @@ from waiting import wait_for
 
 VERSION = int(os.environ["VERSION"])
 STATUS_REQUEST, STATUS, LEAVING, REPORT, DUMP, NCCL, RANK_READY = message_numbers("STATUS_REQUEST STATUS LEAVING REPORT DUMP NCCL RANK_READY")
-RECORD, RECORDED, INSPECTED, RAS, FACTS, PULL, PULLED = message_numbers("RECORD RECORDED INSPECTED RAS FACTS PULL PULLED")
+RECORD, RECORDED, INSPECTED, RAS, FACTS, CHECKED, PULL, PULLED = message_numbers("RECORD RECORDED INSPECTED RAS FACTS CHECKED PULL PULLED")
 WANT, TAKEN, PUSHED, TUNNEL = message_numbers("WANT TAKEN PUSHED TUNNEL")
 OWNERS_REQUEST, OWNERS = message_numbers("OWNERS_REQUEST OWNERS")
 TEXT = os.environb.get(b"TEXT")
@@ -142,6 +142,7 @@ MESSAGES = {
     "STATUS": (STATUS, u32(1, 0, 0, 0, 0, 0, 0, 0)),
     "INSPECTED": (INSPECTED, u32(1, 0, 0, 4711) + b"S" + u32(0, 0) + 6 * text("")),
     "RAS": (RAS, u32(1) + b"\0" + 2 * text("")),
+    "CHECKED": (CHECKED, u32(1) + b"\0" + u32(0)),
     "FACTS": (FACTS, u32(1) + struct.pack("<QQ", 0xef53, 7) + text("") + text("")),
     "REPORT": (REPORT, u32(0) + b'{"message": "it failed"}'),
     "DUMP": (DUMP, u32(0, 0, 0) + text("") + struct.pack("<QQ", 4, 0) + b"dump"),

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "agent/attempt/node_attempt_private.h"
+#include "agent/check/node_check.h"
 #include "agent/core/sockdiag.h"
 #include "agent/endpoint/endpoint_tcp.h"
 #include "agent/endpoint/store_access.h"
@@ -297,4 +298,15 @@ void node_attempt_on_inspect(void *attempt, const struct frame *f)
         inspection_start(t->inspection, &o, ranks, n, &paths);
         free(ranks);
         inspect_order_finish(&o);
+}
+
+void node_attempt_on_check(void *attempt, const struct frame *f)
+{
+        struct node_attempt *t = attempt;
+        struct check_order o;
+
+        if (check_order_decode(&o, f, NULL) < 0)
+                return;
+        inspection_start_check(t->inspection, node_check_run, &o);
+        check_order_finish(&o);
 }

@@ -415,22 +415,18 @@ static int on_ras(struct job *j, struct node *n, const struct frame *f, struct e
 }
 
 /* Late answers are ignored. */
-static int on_bound(struct job *j, struct node *n, const struct frame *f, struct error *err)
-{
-        return job_take_bound(j, n, f, err);
-}
-
 static int on_facts(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
+        struct node_facts *facts = j->asked ? j->asked->facts : NULL;
         struct node_facts m;
 
         if (node_facts_decode(&m, f, err) < 0)
                 return -EPROTO;
         if (!m.number || m.number > j->orders.inspections)
                 return err_set(err, EPROTO, "message out of turn: FACTS without a request");
-        if (j->asked && j->asked->facts && m.number == j->asked->facts[n->index].number) {
-                j->asked->facts[n->index] = m;
-                j->asked->facts[n->index].number = 0;
+        if (facts && m.number == facts[n->index].number) {
+                facts[n->index] = m;
+                facts[n->index].number = 0;
         }
         return 0;
 }
@@ -580,7 +576,8 @@ static int (*const dispatch[256])(struct job *j, struct node *n, const struct fr
         [MSG_INSPECTED] = on_inspected,
         [MSG_RAS] = on_ras,
         [MSG_FACTS] = on_facts,
-        [MSG_BOUND] = on_bound,
+        [MSG_BOUND] = job_take_bound,
+        [MSG_CHECKED] = job_take_checked,
         [MSG_SAMPLED] = on_sampled,
         [MSG_RECORDED] = on_recorded,
         [MSG_ENDPOINT_OPENED] = on_first_world,

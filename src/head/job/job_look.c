@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is asked of the nodes about their ranks: tables and inspections for `hnlaunch why` and
- * Ctrl-\, samples for top; between two attempts for facts about a failure, and after the end for
- * the core file of the first cause and the traces. The last three turn the loop until the answers
- * are there, or the timer @answer is over.
+ * Ctrl-\, samples for top; before a launch for the state of the nodes (`hnlaunch check`), between
+ * two attempts for facts about a failure, and after the end for the core file of the first cause
+ * and the traces. The last four turn the loop until the answers are there, or the timer @answer is
+ * over.
  */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/memory.h"
 #include "head/job/job_private.h"
@@ -17,6 +19,7 @@
 #include "head/status/rank_table_text.h"
 #include "head/why/stack_text.h"
 #include "wire/bind_msg.h"
+#include "wire/check_msg.h"
 #include "wire/status_msg.h"
 
 enum {
@@ -25,6 +28,7 @@ enum {
         CORE_MS = 5000,       /* for a tool that reads a core file */
         CORE_SLACK_MS = 1000, /* for the answer besides */
         FACTS_MS = 5000,      /* of all nodes about a failure */
+        CHECK_MS = 10000,     /* of all nodes; the driver of GPUs may need 4 s of it */
 };
 
 /* --- while the ranks run ---------------------------------------------------------------------- */
@@ -294,7 +298,7 @@ static void take_binding(const struct job_asked *asked, int node, struct bound_r
         }
 }
 
-int job_take_bound(struct job *j, const struct node *n, const struct frame *f, struct error *err)
+int job_take_bound(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
         struct bound m;
 
@@ -340,6 +344,78 @@ void job_ask_bindings(struct job *j, const struct plan *plan, const uint32_t *th
         uv_unref((uv_handle_t *)&j->timers.answer);
         uv_timer_stop(&j->timers.answer);
         j->asked = NULL;
+}
+
+/* --- the state of the nodes (`hnlaunch check`) ---------------------------------------------------
+ */
+
+struct job_check {
+        uint32_t number;
+        struct checked *answers;
+        bool *waits; /* by node: an answer is still to come */
+};
+
+int job_take_checked(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        struct job_check *c = j->asked ? j->asked->check : NULL;
+        struct checked m;
+
+        if (checked_decode(&m, f, err) < 0)
+                return -EPROTO;
+        if (!m.number || m.number > j->orders.inspections) {
+                checked_finish(&m);
+                return err_set(err, EPROTO, "message out of turn: CHECKED without a request");
+        }
+        if (c && m.number == c->number && c->waits[n->index]) {
+                struct checked *to = &c->answers[n->index];
+
+                for (uint32_t i = 0; i < m.n_facts && to->n_facts < CHECK_FACTS_MAX; i++)
+                        checked_add(to, m.facts[i].name, m.facts[i].value, m.facts[i].problem);
+                c->waits[n->index] = m.more;
+        }
+        checked_finish(&m);
+        return 0;
+}
+
+static bool lacks_checks(const struct job *j)
+{
+        for (size_t i = 0; i < j->cluster.n_nodes; i++)
+                if (j->asked->check->waits[i] && has_agent(&j->cluster.nodes[i]))
+                        return true;
+        return false;
+}
+
+/* The answer to a ping comes before the facts, and tells the offset of the node's clock. */
+static void ask_check(struct job *j, struct node *n, const struct check_order *o)
+{
+        heartbeat_requested(&j->heartbeat, n);
+        check_order_encode(&n->out, o);
+        node_flush(n);
+        j->asked->check->waits[n->index] = true;
+}
+
+enum job_step job_check(struct job *j, const struct check_order *order, struct checked *answers)
+{
+        struct job_check c = { .number = ++j->orders.inspections,
+                               .answers = answers,
+                               .waits = xcalloc(j->cluster.n_nodes, sizeof(*c.waits)) };
+        struct check_order o = *order;
+
+        o.number = c.number;
+        j->asked = &(struct job_asked){ .check = &c };
+        for (size_t i = 0; i < j->cluster.n_nodes; i++)
+                if (has_agent(&j->cluster.nodes[i]))
+                        ask_check(j, &j->cluster.nodes[i], &o);
+        uv_timer_start(&j->timers.answer, on_facts_over, CHECK_MS, 0);
+        uv_ref((uv_handle_t *)&j->timers.answer);
+        while (lacks_checks(j) && uv_is_active((uv_handle_t *)&j->timers.answer) &&
+               !outcome_failed(&j->attempt.outcome))
+                uv_run(&j->loop, UV_RUN_ONCE);
+        uv_unref((uv_handle_t *)&j->timers.answer);
+        uv_timer_stop(&j->timers.answer);
+        j->asked = NULL;
+        free(c.waits);
+        return outcome_failed(&j->attempt.outcome) ? JOB_INTERRUPTED : JOB_DONE;
 }
 
 /* --- traces ------------------------------------------------------------------------------------

@@ -79,11 +79,12 @@ struct job_told {
         int stream_error[MSG_STDERR + 1]; /* errno of the first failed write of output */
 };
 
-/* What job_ask_facts() and job_ask_bindings() wait for. */
+/* What nodes are asked outside of an attempt: one of the three. */
 struct job_asked {
-        struct node_facts *facts; /* by node: .number is set until the answer is there */
+        struct node_facts *facts; /* by node; .number is set until the answer is there */
         const struct plan *plan;
         struct plan_inventory *inventory; /* with bindings of the plan */
+        struct job_check *check;
 };
 
 struct job {
@@ -129,7 +130,9 @@ void job_tell_logins(struct job *j);
 /* After Ctrl-\: shows the table of ranks; once more within 3 s asks why they wait. */
 void job_show_ranks(struct job *j);
 /* Takes an answer to job_ask_bindings(). */
-int job_take_bound(struct job *j, const struct node *n, const struct frame *f, struct error *err);
+int job_take_bound(struct job *j, struct node *n, const struct frame *f, struct error *err);
+/* Takes CHECKED; answers that are late are ignored. */
+int job_take_checked(struct job *j, struct node *n, const struct frame *f, struct error *err);
 /* Takes the answer to job_read_core(). */
 void job_take_core(struct job *j, const struct inspected *m);
 

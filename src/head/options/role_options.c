@@ -422,7 +422,7 @@ static int check_restart_scope(const struct options *o, size_t i, struct diags *
                 return 0;
         for (size_t k = 0; k < options_count_roles(o); k++)
                 if (k != i && options_share_world(o, i, k))
-                        return refuse_pair(role,
+                        return refuse_pair(o, role,
                                            alone ? "--restart-scope alone" : "--restart-scope role",
                                            "--world", "the ranks of a world start together", d);
         if (!alone || role->plan.per_node || role->replicas)

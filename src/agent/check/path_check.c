@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/check/path_check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/memory.h"
+
+enum { READ_SIZE = 256 << 10, HASH_SIZE = 16, SHOWN = 6 };
+
+/* Adds @len bytes from @at on to the hash. False with errno. */
+static bool hash_part(crypto_generichash_state *s, int fd, uint64_t at, uint64_t len)
+{
+        CLEANUP(free_textp) char *block = xcalloc(1, READ_SIZE);
+
+        while (len) {
+                ssize_t n = pread(fd, block, MIN(len, (uint64_t)READ_SIZE), (off_t)at);
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n <= 0)
+                        return n == 0; /* the file became shorter */
+                crypto_generichash_update(s, (unsigned char *)block, (unsigned long long)n);
+                at += (uint64_t)n;
+                len -= (uint64_t)n;
+        }
+        return true;
+}
+
+static bool hash_path(int fd, uint64_t size, unsigned char *hash)
+{
+        crypto_generichash_state s;
+        bool whole = size <= PATH_CHECK_WHOLE;
+
+        crypto_generichash_init(&s, NULL, 0, HASH_SIZE);
+        if (!hash_part(&s, fd, 0, whole ? size : PATH_CHECK_END) ||
+            (!whole && !hash_part(&s, fd, size - PATH_CHECK_END, PATH_CHECK_END)))
+                return false;
+        crypto_generichash_final(&s, hash, HASH_SIZE);
+        return true;
+}
+
+/* Returns @path from @cwd on, malloc'ed. */
+static char *resolve_ranks_path(const char *cwd, const char *path)
+{
+        return *path == '/' || !*cwd ? xstrdup(path) : xasprintf("%s/%s", cwd, path);
+}
+
+static bool is_executable(const char *path)
+{
+        struct stat st;
+
+        return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+/* Returns the file of a program, malloc'ed: as execvp(3) would find it. NULL: it is nowhere. */
+static char *find_searched(const struct check_path *p)
+{
+        const char *own = getenv("PATH");
+        CLEANUP(free_textp)
+        char *folders = xstrdup(*p->search ? p->search : own ? own : "/usr/bin:/bin");
+        char *rest = folders, *folder;
+
+        if (strchr(p->path, '/'))
+                return resolve_ranks_path(p->cwd, p->path);
+        while ((folder = strsep(&rest, ":"))) {
+                CLEANUP(free_textp) char *from = resolve_ranks_path(p->cwd, *folder ? folder : ".");
+                CLEANUP(free_textp) char *file = resolve_ranks_path(from, p->path);
+
+                if (is_executable(file))
+                        return STEAL(&file);
+        }
+        return NULL;
+}
+
+static void describe_ranks_file(char to[CHECK_VALUE], const char *path, bool program)
+{
+        unsigned char hash[HASH_SIZE];
+        char hex[2 * HASH_SIZE + 1];
+        struct stat st;
+        int fd;
+
+        if (stat(path, &st) < 0) {
+                snprintf(to, CHECK_VALUE, errno == ENOENT ? "missing" : "missing (%s)",
+                         strerror(errno));
+                return;
+        }
+        if (!S_ISREG(st.st_mode) || (program && access(path, X_OK) < 0)) {
+                snprintf(to, CHECK_VALUE, S_ISREG(st.st_mode) ? "not executable" : "no file");
+                return;
+        }
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        if (fd >= 0 && hash_path(fd, (uint64_t)st.st_size, hash)) {
+                sodium_bin2hex(hex, sizeof(hex), hash, sizeof(hash));
+                snprintf(to, CHECK_VALUE, "%" PRIu64 " bytes, %.*s", (uint64_t)st.st_size,
+                         2 * SHOWN, hex);
+        } else if (program) {
+                /* Execution needs no right to read: only the size shows. */
+                snprintf(to, CHECK_VALUE, "%" PRIu64 " bytes", (uint64_t)st.st_size);
+        } else {
+                snprintf(to, CHECK_VALUE, "not readable");
+        }
+        fd_close(fd);
+}
+
+static void describe_ranks_folder(char to[CHECK_VALUE], const char *path)
+{
+        struct stat st;
+
+        if (stat(path, &st) < 0)
+                snprintf(to, CHECK_VALUE, errno == ENOENT ? "missing" : "missing (%s)",
+                         strerror(errno));
+        else if (!S_ISDIR(st.st_mode))
+                snprintf(to, CHECK_VALUE, "no folder");
+        else
+                snprintf(to, CHECK_VALUE, access(path, X_OK) == 0 ? "there" : "not accessible");
+}
+
+void path_check(struct checked *m, const struct check_order *o)
+{
+        for (uint32_t i = 0; i < o->n_paths; i++) {
+                const struct check_path *p = &o->paths[i];
+                CLEANUP(free_textp)
+                char *path = p->kind == CHECK_PROGRAM ? find_searched(p)
+                                                      : resolve_ranks_path(p->cwd, p->path);
+                char value[CHECK_VALUE] = "missing";
+
+                if (path && p->kind == CHECK_FOLDER)
+                        describe_ranks_folder(value, path);
+                else if (path)
+                        describe_ranks_file(value, path, p->kind == CHECK_PROGRAM);
+                checked_add(m, p->name, value, "");
+        }
+}

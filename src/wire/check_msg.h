@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Check_msg: the state of a node for `hnlaunch check`, as names with values
+ *
+ * CHECK is answered by CHECKEDs: what is known at once, then what a driver or a file system may
+ * hold up. A fact is a name and a text; the head alone knows what a value means. docs/protocol.md
+ * lists the names.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "wire/frame.h"
+
+enum {
+        CHECK_NAME = 32,
+        CHECK_VALUE = 200,
+        CHECK_PROBLEM = 160,
+        CHECK_FACTS_MAX = 4096,
+        CHECK_PATHS_MAX = 1024,
+};
+
+enum check_path_kind {
+        CHECK_FOLDER,
+        CHECK_PROGRAM, /* looked up in the search path without a slash */
+        CHECK_FILE,
+        CHECK_PATH_KINDS,
+};
+
+/* A path that ranks need. Relative ones count from @cwd. */
+struct check_path {
+        char name[CHECK_NAME]; /* of the fact that answers */
+        uint8_t kind;          /* enum check_path_kind */
+        char *path, *cwd;
+        char *search; /* PATH, of CHECK_PROGRAM; "" = the node's own */
+};
+
+struct check_order {
+        uint32_t number; /* for the answers */
+        struct check_path *paths;
+        uint32_t n_paths;
+};
+
+/* A fact of a node: a value, or the problem that has kept the agent from finding it. */
+struct check_fact {
+        char name[CHECK_NAME];
+        char value[CHECK_VALUE];
+        char problem[CHECK_PROBLEM]; /* "" = @value counts */
+};
+
+struct checked {
+        uint32_t number; /* of the CHECK */
+        bool more;       /* another CHECKED follows */
+        struct check_fact *facts;
+        uint32_t n_facts;
+};
+
+void check_order_encode(struct buf *b, const struct check_order *m);
+int check_order_decode(struct check_order *m, const struct frame *f, struct error *err);
+void check_order_finish(struct check_order *m);
+void checked_encode(struct buf *b, const struct checked *m);
+int checked_decode(struct checked *m, const struct frame *f, struct error *err);
+void checked_finish(struct checked *m);
+
+/* Appends a fact with a value, or with a problem (@value ""). Longer texts are cut. */
+void checked_add(struct checked *m, const char *name, const char *value, const char *problem);

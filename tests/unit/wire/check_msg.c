@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/check_msg.h"
+
+#include "lib/frames.h"
+#include "lib/unit.h"
+
+TEST(a_check_comes_back_as_sent)
+{
+        struct check_path path = { .name = "program",
+                                   .kind = CHECK_PROGRAM,
+                                   .path = (char[]){ "./a.out" },
+                                   .cwd = (char[]){ "/data" },
+                                   .search = (char[]){ "/usr/bin" } };
+        const struct check_order sent = { .number = 3, .paths = &path, .n_paths = 1 };
+        struct check_order m;
+        struct buf b = BUF_INIT;
+        struct frame f;
+
+        check_order_encode(&b, &sent);
+        f = first_frame(&b);
+        assert_int_equal(check_order_decode(&m, &f, NULL), 0);
+        assert_int_equal(m.number, 3);
+        assert_int_equal(m.n_paths, 1);
+        assert_int_equal(m.paths[0].kind, CHECK_PROGRAM);
+        assert_string_equal(m.paths[0].name, "program");
+        assert_string_equal(m.paths[0].path, "./a.out");
+        assert_string_equal(m.paths[0].cwd, "/data");
+        assert_string_equal(m.paths[0].search, "/usr/bin");
+        check_order_finish(&m);
+        buf_clear(&b);
+        path.kind = CHECK_PATH_KINDS;
+        check_order_encode(&b, &sent);
+        f = first_frame(&b);
+        assert_true(check_order_decode(&m, &f, NULL) < 0);
+        buf_finish(&b);
+}
+
+TEST(facts_come_back_as_sent)
+{
+        struct checked sent = { .number = 4, .more = true }, m;
+        struct buf b = BUF_INIT;
+        struct frame f;
+
+        checked_add(&sent, "kernel", "6.1.0", "");
+        checked_add(&sent, "thp", "", "cannot read");
+        checked_encode(&b, &sent);
+        f = first_frame(&b);
+        assert_int_equal(checked_decode(&m, &f, NULL), 0);
+        assert_int_equal(m.number, 4);
+        assert_true(m.more);
+        assert_int_equal(m.n_facts, 2);
+        assert_string_equal(m.facts[0].value, "6.1.0");
+        assert_string_equal(m.facts[1].problem, "cannot read");
+        checked_finish(&m);
+        checked_finish(&sent);
+        buf_finish(&b);
+}
