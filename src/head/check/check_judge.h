@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Check_judge: what the facts of all nodes mean (`hnlaunch check`)
+ *
+ * A table has a row for each check: the spelling of the value, the meaning of a difference
+ * between the nodes, and a rule. Values are compared between the nodes first: the value of most
+ * nodes counts, the others differ. The rule, with a fixed limit, comes second; the worse of both is
+ * the result. A fact that a node could not find is "not run", never a pass. Pure.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "wire/check_msg.h"
+
+enum check_level { CHECK_PASS, CHECK_NOT_RUN, CHECK_WARN, CHECK_FAIL, CHECK_LEVELS };
+
+/* A node to judge. All is lent. */
+struct check_node {
+        const char *host;
+        const char *lost;      /* why there is no connection; NULL = there is */
+        unsigned ranks;        /* of the node: each rank needs memory */
+        unsigned gpus_wanted;  /* by its slots; 0 = any number will do */
+        struct checked *facts; /* of the agent, and of the head */
+};
+
+/* The result of a check on a node. */
+struct check_result {
+        enum check_level level;
+        char *value;      /* for people; "" = not known */
+        char *expected;   /* "" = nothing certain */
+        size_t others;    /* so many nodes have @expected; 0 = by a rule */
+        char *cause;      /* "gpu017 has driver 570.86, 63 others have 575.57"; "" of a pass */
+        const char *help; /* the next step; "" of a pass */
+};
+
+struct check_line {
+        char *name;
+        struct check_result *of; /* by node */
+        size_t count[CHECK_LEVELS];
+};
+
+struct check_report {
+        const struct check_node *nodes;
+        size_t n_nodes;
+        struct check_line *v;
+        size_t n;
+};
+
+/* Judges the nodes. @strict: warnings are failures. */
+void check_judge(struct check_report *r, const struct check_node *nodes, size_t n, bool strict);
+void check_report_finish(struct check_report *r);
+
+/* Returns the result of a node, or of all nodes: the worst. Checks that were not run count only
+ * without any others. */
+enum check_level check_node_level(const struct check_report *r, size_t node);
+enum check_level check_whole_level(const struct check_report *r);
+const char *check_level_name(enum check_level level); /* "not run" */
+
+/* Returns the value of a fact, lent; NULL = the node has not told it. */
+const char *check_fact_value(const struct check_node *n, const char *name);

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Check_print: the results of `hnlaunch check` as a table and as JSON
+ */
+#pragma once
+
+#include <jansson.h>
+
+#include "head/check/check_judge.h"
+#include "head/hosts/hosts.h"
+
+/* Returns the table, what was not run, and the next steps, as lines; malloc'ed. Node i of @r is
+ * host i. @width: of the terminal, 0 = none. */
+char *check_print_table(const struct check_report *r, const struct hosts *hosts, size_t width);
+/* Returns the results; the names of members are a promise (hnlaunch-check(1)). */
+json_t *check_print_json(const struct check_report *r);
+/* Returns "2 checks failed on 3 of 64 nodes, 1 check warns of 2 nodes", or that all nodes are fit;
+ * malloc'ed. */
+char *check_print_verdict(const struct check_report *r);
