@@ -40,7 +40,7 @@ class Option:
 
 
 # Commands that start ranks, or show what would be started: their options stand before a program.
-LAUNCH = ["run", "plan", "config"]
+LAUNCH = ["run", "plan", "check", "config"]
 # Commands of a run, and of one that goes on.
 RUNS = ["stop", "signal", "drain", "wait", "attach", "logs", "why", "top", "report", "rerun"]
 RUNNING = ["stop", "signal", "drain", "wait", "attach", "why", "top"]

@@ -119,6 +119,7 @@ static int dispatch_command(struct options *o, struct diags *d, int *ret_signal)
         switch (o->command) {
         case COMMAND_RUN:
         case COMMAND_PLAN:
+        case COMMAND_CHECK:
                 return launch_run(o, d, ret_signal);
         case COMMAND_HOSTS:
                 return list_hosts(o, d, ret_signal);

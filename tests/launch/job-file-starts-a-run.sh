@@ -138,7 +138,7 @@ is 'no word' "$RC $(grep -c 'error.*needs a file' "$ERR")" '64 1'
 for words in ps 'stop x' 'logs x' 'rerun x' 'why x'; do
     # shellcheck disable=SC2086
     hn ${words%% *} --job job ${words#"${words%% *}"}
-    is "$words --job" "$RC $(grep -c 'error\[HN721\]: --job is an option of run, plan and config' "$ERR")" '64 1'
+    is "$words --job" "$RC $(grep -c 'error\[HN721\]: --job is an option of run, plan, check and config' "$ERR")" '64 1'
 done
 printf '[run]\nlo\0cal = 1\nx\0\n' >job
 hn --job job true

@@ -241,7 +241,7 @@ exits 'without one commands come first: 64' 64
 has 'and that is said before a node is contacted' "$ERR" 'error[HN706]: `plan` is a command, and commands come first'
 hn run plna
 exits 'run and a word is a program that is not there: 127' 127
-hn check
+hn submit
 exits 'commands of other launchers are programs: 127' 127
 rm "$XDG_CONFIG_HOME/hnlaunch/config.ini"
 

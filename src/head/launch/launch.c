@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * run_steps() gives the order of steps: open the records, load the hosts, set up the output,
- * then launch_plan_print() or run_job(). run_job() checks everything on this machine (the
- * environment, standard input, files to push) before launch_connect() opens a link, plans only when
- * every agent has sent an inventory, and hands over to launch_run_attempts().
+ * then launch_plan_print(), launch_check() or run_job(). run_job() checks everything on this
+ * machine (the environment, standard input, files to push) before launch_connect() opens a link,
+ * plans only when every agent has sent an inventory, and hands over to launch_run_attempts().
  */
 #include "head/launch/launch.h"
 
@@ -263,7 +263,9 @@ static int run_steps(struct launch *l)
                 rc = launch_setup_find_ports(l);
         if (rc)
                 return rc;
-        return l->o.command == COMMAND_PLAN ? launch_plan_print(l) : run_job(l);
+        return l->o.command == COMMAND_PLAN    ? launch_plan_print(l)
+               : l->o.command == COMMAND_CHECK ? launch_check(l)
+                                               : run_job(l);
 }
 
 int launch_run(struct options *o, struct diags *d, int *ret_signal)

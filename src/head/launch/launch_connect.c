@@ -174,12 +174,12 @@ int launch_connect(struct launch *l)
                 return verdict_nothing_started(l, rc);
         launch_spares_watch(l);
         step = job_connect(l->run.job);
-        /* `hnlaunch hosts` writes those that answer. */
+        /* `hnlaunch hosts` writes those that answer, and `hnlaunch check` tells of the others. */
         if (step == JOB_NODES_LOST && l->o.command == COMMAND_HOSTS) {
                 report_nodes(&l->diags, l->run.job, &l->hosts);
                 step = JOB_DONE;
         } else if (step == JOB_NODES_LOST) {
-                step = launch_spares_settle(l);
+                step = l->o.command == COMMAND_CHECK ? JOB_DONE : launch_spares_settle(l);
         }
         if (step != JOB_DONE)
                 return launch_end_early(l, step);

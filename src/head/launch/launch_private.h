@@ -8,6 +8,7 @@
  * - launch_plan.c: the plan, and the MPI of the program (--mpi)
  * - launch_connect.c: the nodes: connecting, inventories
  * - launch_probe.c: `hnlaunch hosts --probe`
+ * - launch_check.c: `hnlaunch check`
  * - launch_gpus.c: lists of devices that the user gives the ranks
  * - launch_attempts.c: the attempts: files, endpoint, job
  * - launch_restart.c: what follows an attempt (launch_restart.h)
@@ -114,6 +115,10 @@ int launch_plan_print(struct launch *l); /* `hnlaunch plan`; returns the exit co
 
 /* Writes a hostfile of the hosts that answer; returns the exit code. */
 int launch_probe_hosts(struct launch *l);
+
+/* --- launch_check.c --- */
+
+int launch_check(struct launch *l); /* `hnlaunch check`; returns the exit code */
 
 /* --- launch_connect.c --- */
 

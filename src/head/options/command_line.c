@@ -620,7 +620,8 @@ static int begin_program(struct line *l)
 /* Copies the programs with their arguments. Nothing separates them behind a --. */
 static int read_program_words(struct line *l)
 {
-        bool starts = l->o->command == COMMAND_RUN || l->o->command == COMMAND_PLAN;
+        bool starts = l->o->command == COMMAND_RUN || l->o->command == COMMAND_PLAN ||
+                      l->o->command == COMMAND_CHECK;
         const struct strv *args = &l->args;
         size_t first = l->o->first ? l->first_role : l->next;
 

@@ -26,6 +26,7 @@ static const char screen[] =
         "  hnlaunch -w 'gpu[001-004]:8' -x NCCL_DEBUG=INFO ./a.out\n"
         "  hnlaunch --local 4 ./a.out                       no ssh, any machine\n"
         "  hnlaunch plan -H hosts.txt                       show the ranks, start nothing\n"
+        "  hnlaunch check -H hosts.txt                      are the nodes fit? start nothing\n"
         "\n"
         "  where     -H FILE  -w LIST  --exclude SPEC  --nodes N  --job FILE (settings)\n"
         "  how many  -n N (ranks)  --ppn N (per node)  --map node (round the nodes)\n"
@@ -368,12 +369,11 @@ static void print_command(enum command command)
 static void print_one_option(const struct option_def *def)
 {
         CLEANUP(free_textp) char *owners = option_owners(def);
+        CLEANUP(free_textp)
+        char *commands = xasprintf("\ncommands: %s\n", def->commands == ON_ALL ? "all" : owners);
 
         print_option_help(def);
-        if (def->commands == ON_ALL)
-                puts("\ncommands: all");
-        else
-                printf("\ncommands: %s\n", owners);
+        put_help_text(commands);
         if (!def->key)
                 return;
         printf("key:      %s\nvariable: HNLAUNCH_", def->key);

@@ -192,6 +192,10 @@ static void check_beside_dial_in(const struct options *o, struct diags *d)
                                    "--dial-in has no plan before the nodes are "
                                    "there"),
                           "give a hostfile to see a plan");
+        if (o->command == COMMAND_CHECK)
+                diag_help(diag_add(d, HN_OPTION_CONFLICT, EX_USAGE,
+                                   "--dial-in has no nodes to check before they are there"),
+                          "give a hostfile to check its nodes");
 }
 
 /* Refuses options that need --dial-in. */
@@ -479,7 +483,8 @@ static void check_started_once(const struct options *o, struct diags *d)
 int option_check(const struct options *o, struct diags *d)
 {
         size_t before = diags_errors(d);
-        bool launches = o->command == COMMAND_RUN || o->command == COMMAND_PLAN;
+        bool looks = o->command == COMMAND_PLAN || o->command == COMMAND_CHECK;
+        bool launches = o->command == COMMAND_RUN || looks;
 
         check_pairs(o, d);
         check_lists(o, d);
@@ -499,8 +504,8 @@ int option_check(const struct options *o, struct diags *d)
         }
         if (o->command == COMMAND_RUN)
                 check_started_once(o, d);
-        if (launches && diags_errors(d) == before &&
-            (o->command == COMMAND_PLAN || check_program(o, d) == 0) && check_hostfiles(o, d) == 0)
+        if (launches && diags_errors(d) == before && (looks || check_program(o, d) == 0) &&
+            check_hostfiles(o, d) == 0)
                 check_hosts(o, d);
         return diags_errors(d) > before ? -EINVAL : 0;
 }

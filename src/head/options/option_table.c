@@ -336,6 +336,8 @@ const struct option_def option_table[] = {
           NULL, NULL, GROUP_PLAN, .commands = ON(TRUST), .parse = value_switch, FIELD(list.yes) },
         { "probe", 0, NULL, "ask the nodes for GPUs, cores and memory",
           NULL, NULL, GROUP_PLAN, .commands = ON(PLAN) | ON(HOSTS), .parse = value_switch, FIELD(probe) },
+        { "strict", 0, NULL, "warnings are failures",
+          NULL, NULL, GROUP_PLAN, .commands = ON(CHECK), .parse = value_switch, FIELD(strict) },
         /* other */
         { "dry-run", 0, NULL, "show the plan and start nothing, as hnlaunch plan does",
           NULL, NULL, GROUP_OTHER, .commands = ON(RUN) | ON(PLAN), .action = ACTION_DRY_RUN },
@@ -406,6 +408,13 @@ const struct option_command option_commands[] = {
                                        "nodes have\n"
                                        "hnlaunch plan --ranks 0 --local 4 true  the environment of "
                                        "rank 0\n" },
+        [COMMAND_CHECK] = { "check", "tell whether the nodes are fit for a job, start nothing",
+                            "[PROGRAM [ARG...]]",
+                            .examples =
+                                    "hnlaunch check -H hosts.txt             compare the nodes, "
+                                    "and with limits\n"
+                                    "hnlaunch check -H hosts.txt ./a.out     ... and the "
+                                    "program on them\n" },
         [COMMAND_PS] = { "ps", "list your runs: those that go on, and the last ones", "", 0, 0 },
         [COMMAND_STOP] = { "stop", "stop a run, and wait for its end", "[RUN]", 0, 1,
                            "hnlaunch stop                           the only run that goes on\n"

@@ -55,7 +55,7 @@ enum {
 #define ON(command) (1U << COMMAND_##command)
 
 enum {
-        ON_LAUNCH = ON(RUN) | ON(PLAN) | ON(CONFIG),
+        ON_LAUNCH = ON(RUN) | ON(PLAN) | ON(CHECK) | ON(CONFIG),
         ON_RUNS = ON(PS) | ON(STOP) | ON(SIGNAL) | ON(DRAIN) | ON(WAIT) | ON(ATTACH) | ON(RERUN) |
                   ON(LOGS) | ON(WHY) | ON(REPORT) | ON(TOP), /* speak of runs */
         ON_REACH = ON_LAUNCH | ON(HOSTS) | ON(TRUST),        /* reach hosts */

@@ -213,7 +213,9 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
         if (o->strict_config && config_refuse_unknown(diags) < 0)
                 r = -EINVAL;
         o->run_given |= settings_level(s, &option_program) == LEVEL_JOB || s->n_roles;
-        if (o->command == COMMAND_RUN || o->command == COMMAND_PLAN || o->command == COMMAND_CONFIG)
+        launches = o->command == COMMAND_RUN || o->command == COMMAND_PLAN ||
+                   o->command == COMMAND_CHECK;
+        if (launches || o->command == COMMAND_CONFIG)
                 config_warn_unread(s, diags);
         for (size_t i = 0; o->verbose && i < option_foreign_count; i++)
                 if (ignored[i])
@@ -222,7 +224,6 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
         o->fold_given = settings_level(s, option_by_name("fold")) > LEVEL_PRESET;
         o->start_timeout_given = settings_level(s, option_by_name("start-timeout")) > LEVEL_PRESET;
         settle_restart(o);
-        launches = o->command == COMMAND_RUN || o->command == COMMAND_PLAN;
         if (r == 0)
                 r = o->multi_prog && o->argv.n && launches ? multi_prog_read(o, diags)
                     : o->first                             ? role_options_settle(o, diags)

@@ -22,6 +22,7 @@
 enum command {
         COMMAND_RUN,
         COMMAND_PLAN,
+        COMMAND_CHECK,
         COMMAND_PS,
         COMMAND_STOP,
         COMMAND_SIGNAL,
@@ -182,6 +183,7 @@ struct options {
         bool without_bad; /* rerun --without-bad */
         char *html;       /* report --html: the file, "-" = standard output; NULL = text */
         bool probe;       /* plan --probe, hosts --probe */
+        bool strict;      /* check --strict: warnings are failures */
         struct list_options list;
         struct intlist ranks; /* --ranks of run, plan, logs and rerun */
         char *of_role;        /* --role NAME[:N] of commands for a run; NULL = all */

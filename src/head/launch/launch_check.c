@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `hnlaunch check` connects the nodes as `plan --probe` does, but goes on without those that cannot
+ * be reached, asks each agent once, and has the facts judged and printed. The head adds what it
+ * knows itself: GPUs and processors from HELLO, and the offset of the wall clock. The files of a
+ * program are asked for where the ranks would find them, unless they are pushed or in a container.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error_number.h"
+#include "base/exit_code.h"
+#include "base/memory.h"
+#include "head/check/check_judge.h"
+#include "head/check/check_print.h"
+#include "head/core/json_text.h"
+#include "head/launch/launch_private.h"
+#include "head/options/export_env.h"
+#include "head/output/say.h"
+#include "head/report/report.h"
+#include "head/term/columns.h"
+
+enum { CLOCK_ERROR_MAX_NS = 500000000 };
+
+/* --- what is asked ---------------------------------------------------------------------------- */
+
+/* Writes the name of a fact about program @i: "program", "program.1". */
+static void name_fact(char to[CHECK_NAME], const char *what, size_t i)
+{
+        if (i)
+                snprintf(to, CHECK_NAME, "%s.%zu", what, i);
+        else
+                snprintf(to, CHECK_NAME, "%s", what);
+}
+
+static void add_path(struct check_order *o, const char *what, size_t i, enum check_path_kind kind,
+                     const char *path, const char *cwd, const char *search)
+{
+        struct check_path *p;
+
+        o->paths = xrealloc(o->paths, o->n_paths + 1, sizeof(*o->paths));
+        p = &o->paths[o->n_paths++];
+        *p = (struct check_path){ .kind = (uint8_t)kind,
+                                  .path = xstrdup(path),
+                                  .cwd = xstrdup(cwd),
+                                  .search = xstrdup(search ? search : "") };
+        name_fact(p->name, what, i);
+}
+
+/* Returns the script that an interpreter runs, lent; NULL = none, or it is read from elsewhere. */
+static const char *find_script(const struct strv *argv)
+{
+        static const char *const interpreters[] = { "python", "pypy", "bash", "sh", "perl" };
+        const char *slash = strrchr(argv->v[0], '/'), *name = slash ? slash + 1 : argv->v[0];
+        bool is_one = false;
+
+        for (size_t i = 0; i < ARRAY_SIZE(interpreters); i++) {
+                size_t len = strlen(interpreters[i]);
+
+                is_one |= !strncmp(name, interpreters[i], len) &&
+                          strspn(name + len, "0123456789.") == strlen(name + len);
+        }
+        for (size_t i = 1; i < argv->n && is_one; i++) {
+                const char *word = argv->v[i];
+
+                if (!strcmp(word, "-m") || !strcmp(word, "-c") || !strcmp(word, "-"))
+                        return NULL;
+                if (!strcmp(word, "-X") || !strcmp(word, "-W") || !strcmp(word, "-o"))
+                        i++; /* options with a value */
+                else if (*word != '-')
+                        return word;
+        }
+        return NULL;
+}
+
+/* Returns why the files of the ranks are not those that the agents see; NULL = they are. */
+static const char *find_other_files(const struct launch *l)
+{
+        return l->o.container.kind ? "the ranks run in a container, which was not entered"
+               : l->o.push.n       ? "--push brings the files with the job"
+                                   : NULL;
+}
+
+static struct check_order make_order(const struct launch *l)
+{
+        struct check_order o = { 0 };
+
+        for (size_t i = 0; i < l->n_programs && !find_other_files(l); i++) {
+                const struct job_program *p = &l->programs[i];
+                const char *cwd = p->cwd ? p->cwd : l->cwd;
+                const char *own = strv_env_get(&p->env, "PATH");
+                const char *script = find_script(p->argv);
+
+                add_path(&o, "workdir", i, CHECK_FOLDER, cwd, cwd, NULL);
+                add_path(&o, "program", i, CHECK_PROGRAM, p->argv->v[0], cwd,
+                         own ? own : strv_env_get(&l->env, "PATH"));
+                if (script)
+                        add_path(&o, "script", i, CHECK_FILE, script, cwd, NULL);
+        }
+        return o;
+}
+
+/* --- what the head knows itself --------------------------------------------------------------- */
+
+static void add_count(struct checked *to, const char *name, uint32_t n)
+{
+        char text[16];
+
+        snprintf(text, sizeof(text), "%u", n);
+        checked_add(to, name, text, "");
+}
+
+/* Adds the model of the GPUs: "NVIDIA H100", or several with commas. */
+static void add_model(struct checked *to, const struct hello *h)
+{
+        char text[CHECK_VALUE] = "";
+
+        for (uint32_t i = 0; i < h->n_gpus; i++) {
+                size_t len = strlen(text);
+
+                if (*h->gpus[i].name && !strstr(text, h->gpus[i].name))
+                        snprintf(text + len, sizeof(text) - len, "%s%s", len ? ", " : "",
+                                 h->gpus[i].name);
+        }
+        checked_add(to, "gpu.model", *text || !h->n_gpus ? *text ? text : "none" : "",
+                    *text || !h->n_gpus ? "" : "the driver does not tell it");
+}
+
+/* Replaces the node's wall clock, relative to its monotonic clock, by seconds ahead of ours. */
+static void settle_clock(struct checked *to, const struct node *n)
+{
+        int64_t now = clock_ns(), wall_ns;
+        struct timespec wall;
+
+        clock_gettime(CLOCK_REALTIME, &wall);
+        wall_ns = (int64_t)wall.tv_sec * 1000000000 + wall.tv_nsec;
+        for (uint32_t i = 0; i < to->n_facts; i++) {
+                struct check_fact *k = &to->facts[i];
+                int64_t theirs, ahead;
+
+                if (strcmp(k->name, "clock") != 0)
+                        continue;
+                theirs = strtoll(k->value, NULL, 10) + now + n->clock.offset_ns;
+                ahead = theirs - wall_ns;
+                *k->value = '\0';
+                if (clock_offset_error(&n->clock, now) > CLOCK_ERROR_MAX_NS)
+                        snprintf(k->problem, sizeof(k->problem), "%s",
+                                 n->parent ? "with --tree only clocks of nodes without a parent "
+                                             "are compared"
+                                           : "the clocks could not be compared in time");
+                else
+                        snprintf(k->value, sizeof(k->value), "%s%lld.%03lld", ahead < 0 ? "-" : "+",
+                                 llabs(ahead) / 1000000000, llabs(ahead) / 1000000 % 1000);
+        }
+}
+
+/* Adds that the files of programs were not looked at, and why. */
+static void add_unasked_files(const struct launch *l, struct checked *to)
+{
+        static const char *const names[] = { "workdir", "program", "script" };
+        const char *why = !l->n_programs ? "no program was named" : find_other_files(l);
+
+        for (size_t i = 0; i < ARRAY_SIZE(names) && why; i++)
+                checked_add(to, names[i], "", why);
+        if (!why && !find_script(l->programs[0].argv))
+                checked_add(to, "script", "", "the program is no interpreter with a script");
+}
+
+static void add_own_facts(const struct launch *l, const struct node *n, struct checked *to)
+{
+        add_count(to, "gpu.count", n->hello.n_gpus);
+        add_model(to, &n->hello);
+        add_count(to, "cpu.count", n->hello.cores);
+        settle_clock(to, n);
+        add_unasked_files(l, to);
+}
+
+/* --- the nodes -------------------------------------------------------------------------------- */
+
+static struct check_node describe_check_node(const struct launch *l, size_t i,
+                                             struct checked *facts)
+{
+        const struct plan_options *o = &l->o.plan;
+        const struct host *h = &l->hosts.v[i];
+        const struct node *n = job_node(l->run.job, i);
+        bool is_lost = n->state == NODE_FAILED;
+        int gpus = is_lost ? 0 : (int)n->hello.n_gpus, slots = h->slots_given ? h->slots : 0;
+        int ranks = o->per_node  ? 1
+                    : o->ppn > 0 ? o->ppn
+                    : slots      ? slots
+                    : l->o.local ? h->slots
+                                 : gpus;
+        struct check_node c = { .host = h->name, .facts = facts, .ranks = (unsigned)MAX(ranks, 1) };
+
+        if (is_lost)
+                c.lost = n->failure->fact;
+        if (o->gpus_per_rank && !o->oversubscribe && !l->o.local)
+                c.gpus_wanted = (unsigned)MAX(slots, o->ppn > 0 ? o->ppn * o->gpus_per_rank : 0);
+        return c;
+}
+
+/* --- the command ------------------------------------------------------------------------------ */
+
+/* Prints the results. Returns 0, or the exit code: the file of --json cannot be written. */
+static int print_results(struct launch *l, const struct check_report *r)
+{
+        const char *path = l->o.json_file;
+        FILE *to = path ? fopen(path, "we") : stdout;
+        struct error err;
+
+        if (to && l->o.json) {
+                json_t *all = check_print_json(r);
+
+                json_write_plain(all, to);
+                json_decref(all);
+        } else if (to) {
+                size_t width = isatty(STDOUT_FILENO) ? columns_of_terminal(STDOUT_FILENO) : 0;
+                CLEANUP(free_textp) char *text = check_print_table(r, &l->hosts, width);
+
+                fputs(text, to);
+        }
+        if (!to || (path && fclose(to) != 0)) {
+                err_set(&err, errno, "cannot write the results to %s: %s", path, strerror(errno));
+                return verdict_nothing_because(l, HN_NO_LOG_FOLDER, EX_CANTCREAT, &err);
+        }
+        return 0;
+}
+
+/* Tells the verdict, and how to go on without nodes that are not fit. Returns the exit code. */
+static int tell_fitness(struct launch *l, const struct check_report *r)
+{
+        CLEANUP(free_textp) char *verdict = check_print_verdict(r);
+        size_t *bad = xcalloc(r->n_nodes, sizeof(*bad)), n = 0;
+        bool fails = check_whole_level(r) == CHECK_FAIL;
+
+        for (size_t i = 0; i < r->n_nodes; i++)
+                if (check_node_level(r, i) == CHECK_FAIL)
+                        bad[n++] = i;
+        if (n && n < r->n_nodes) {
+                CLEANUP(free_textp) char *names = hosts_fold(&l->hosts, bad, n);
+
+                diag_tell(&l->diags, "the other %zu node%s: --exclude '%s'", r->n_nodes - n,
+                          r->n_nodes - n == 1 ? "" : "s", names);
+        }
+        free(bad);
+        if (fflush(stdout) == 0)
+                verdict_say(l);
+        if (fails) {
+                verdict_write(l, EX_UNAVAILABLE, "%s", verdict);
+                say("hnlaunch: %s\n", l->end.verdict);
+        } else if (!l->o.quiet) {
+                say("hnlaunch: %s\n", verdict);
+        }
+        return fails ? EX_UNAVAILABLE : 0;
+}
+
+static int check_nodes(struct launch *l, struct checked *facts)
+{
+        struct check_order o = make_order(l);
+        struct check_node *nodes;
+        struct check_report r;
+        int rc = job_check(l->run.job, &o, facts) == JOB_INTERRUPTED
+                         ? launch_end_early(l, JOB_INTERRUPTED)
+                         : 0;
+
+        check_order_finish(&o);
+        if (rc)
+                return rc;
+        nodes = xcalloc(l->hosts.n, sizeof(*nodes));
+        for (size_t i = 0; i < l->hosts.n; i++) {
+                if (job_node(l->run.job, i)->state != NODE_FAILED)
+                        add_own_facts(l, job_node(l->run.job, i), &facts[i]);
+                nodes[i] = describe_check_node(l, i, &facts[i]);
+        }
+        report_nodes(&l->diags, l->run.job, &l->hosts);
+        verdict_say(l);
+        check_judge(&r, nodes, l->hosts.n, l->o.strict);
+        rc = print_results(l, &r);
+        if (!rc)
+                rc = tell_fitness(l, &r);
+        check_report_finish(&r);
+        free(nodes);
+        return rc;
+}
+
+int launch_check(struct launch *l)
+{
+        struct checked *facts;
+        int rc;
+
+        if (export_env_collect(&l->o, environ, &l->env, &l->unset, &l->diags) < 0)
+                return verdict_nothing_started(l, EX_NOINPUT);
+        launch_programs_prepare(l);
+        rc = launch_connect(l);
+        if (rc)
+                return rc;
+        facts = xcalloc(l->hosts.n, sizeof(*facts));
+        rc = check_nodes(l, facts);
+        for (size_t i = 0; i < l->hosts.n; i++)
+                checked_finish(&facts[i]);
+        free(facts);
+        return rc;
+}
