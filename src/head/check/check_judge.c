@@ -20,7 +20,7 @@
 enum { SHM_OF_RANK = 64 << 20, IB_ERRORS = 100, IB_TIMES = 10, IB_NODES = 3 };
 
 static const double files_wanted = 4096, processes_wanted = 4096, tmp_wanted = 100e6,
-                    memory_part = 0.75, clock_limit_s = 1;
+                    memory_part = 0.75, same_part = 0.05, clock_limit_s = 1;
 
 /* One check on one node, while it is judged. */
 struct check_case {
@@ -35,7 +35,7 @@ struct check_case {
 struct check_row {
         const char *name;
         const char *words; /* "HOST has WORDS VALUE" */
-        enum { CHECK_TEXT, CHECK_SIZE, CHECK_SECONDS } kind;
+        enum { CHECK_TEXT, CHECK_ABOUT, CHECK_SIZE, CHECK_SECONDS } kind;
         enum check_level drift;             /* of another value than most nodes have */
         void (*rule)(struct check_case *c); /* NULL = none */
         const char *absent; /* the value for "nothing to check", if all nodes agree */
@@ -279,7 +279,7 @@ static const struct check_row check_rows[] = {
           .help = "ask the resource manager or the container for more memory: Slurm's --mem=0" },
         { "limit.files", "a limit of open files of", .drift = CHECK_WARN, .rule = judge_files,
           .help = "raise nofile in /etc/security/limits.conf, or LimitNOFILE of the service" },
-        { "limit.processes", "a limit of processes of", .drift = CHECK_WARN,
+        { "limit.processes", "a limit of processes of", .kind = CHECK_ABOUT, .drift = CHECK_WARN,
           .rule = judge_processes,
           .help = "raise nproc in /etc/security/limits.conf, or the pids limit of the container" },
         { "limit.memlock", "a limit of locked memory of", CHECK_SIZE, CHECK_WARN, judge_memlock,
@@ -320,28 +320,39 @@ static const struct check_row check_rows[] = {
 
 /* --- judging a line --------------------------------------------------------------------------- */
 
+/* Whether two values count as equal. Sizes, and limits that the kernel derives from the memory,
+ * differ a little between equal machines. */
+static bool is_same_value(const struct check_row *row, const char *a, const char *b)
+{
+        double x = read_amount(a), y = read_amount(b);
+
+        if ((row->kind != CHECK_SIZE && row->kind != CHECK_ABOUT) || isinf(x) || isinf(y))
+                return !strcmp(a, b);
+        return (x > y ? x - y : y - x) <= same_part * MAX(x, y);
+}
+
 /* Returns the value of most nodes, on a tie the first one; NULL = no node has a value. */
-static const char *find_most(const struct check_node *nodes, size_t n, const char *name,
-                             size_t *ret_n)
+static const char *find_most(const struct check_report *r, const struct check_row *row,
+                             const char *name, size_t *ret_n)
 {
         struct {
                 const char *value;
                 size_t n;
-        } *found = xcalloc(n, sizeof(*found));
+        } *found = xcalloc(r->n_nodes, sizeof(*found));
         const char *most = NULL;
         size_t kinds = 0;
 
         *ret_n = 0;
-        for (size_t i = 0; i < n; i++) {
-                const char *value = check_fact_value(&nodes[i], name);
+        for (size_t i = 0; i < r->n_nodes; i++) {
+                const char *value = check_fact_value(&r->nodes[i], name);
                 size_t k = 0;
 
                 if (!value)
                         continue;
-                while (k < kinds && strcmp(found[k].value, value) != 0)
+                while (k < kinds && !is_same_value(row, found[k].value, value))
                         k++;
-                kinds += k == kinds;
-                found[k].value = value;
+                if (k == kinds)
+                        found[kinds++].value = value;
                 found[k].n++;
         }
         for (size_t k = 0; k < kinds; k++)
@@ -370,7 +381,7 @@ static void set_drift(struct check_result *to, const struct check_row *row, cons
 /* Judges a value: between the nodes, then by the rule. */
 static void judge_value(struct check_case *c, const struct check_row *row, size_t n_most)
 {
-        bool differs = row->drift != CHECK_PASS && strcmp(c->value, c->most) != 0;
+        bool differs = row->drift != CHECK_PASS && !is_same_value(row, c->value, c->most);
 
         free(c->to->value);
         c->to->value = format_value(row, c->value);
@@ -473,7 +484,7 @@ static void judge_check_line(struct check_report *r, const struct check_row *row
 {
         struct check_line *l = add_line(r, name);
         size_t n_most, n_known;
-        const char *most = find_most(r->nodes, r->n_nodes, name, &n_most);
+        const char *most = find_most(r, row, name, &n_most);
         double median = find_median(r, name, &n_known);
 
         for (size_t i = 0; i < r->n_nodes; i++) {

@@ -154,8 +154,9 @@ static void settle_clock(struct checked *to, const struct node *n)
                                              "are compared"
                                            : "the clocks could not be compared in time");
                 else
-                        snprintf(k->value, sizeof(k->value), "%s%lld.%03lld", ahead < 0 ? "-" : "+",
-                                 llabs(ahead) / 1000000000, llabs(ahead) / 1000000 % 1000);
+                        snprintf(k->value, sizeof(k->value), "%s%lld.%03lld",
+                                 ahead <= -1000000 ? "-" : "+", llabs(ahead) / 1000000000,
+                                 llabs(ahead) / 1000000 % 1000);
         }
 }
 

@@ -252,6 +252,27 @@ TEST(what_is_not_known_is_not_run)
         drop_nodes();
 }
 
+TEST(a_little_difference_between_sizes_is_none)
+{
+        struct check_report r;
+
+        make_nodes(3);
+        set_fact(0, "shm.size", "499000000000");
+        set_fact(2, "shm.size", "501000000000");
+        set_fact(0, "limit.processes", "96365");
+        set_fact(1, "limit.processes", "96360");
+        set_fact(2, "limit.processes", "96371");
+        check_judge(&r, nodes, 3, true);
+        assert_int_equal(check_whole_level(&r), CHECK_PASS);
+        check_report_finish(&r);
+        set_fact(2, "shm.size", "600000000000");
+        check_judge(&r, nodes, 3, false);
+        assert_string_equal(line_of(&r, "shm.size")->of[2].cause,
+                            "gpu003 has a /dev/shm of 600 GB, 2 others have 499 GB");
+        check_report_finish(&r);
+        drop_nodes();
+}
+
 TEST(programs_have_a_line_each)
 {
         struct check_report r;
