@@ -376,7 +376,7 @@ TEST(mistakes_name_the_next_step)
                 { "hepl", "hnlaunch run hepl" },
                 { "-w a plan", "`plan` is a command, and commands come first" },
                 { "-w a run prog", "hnlaunch run OPTIONS..." },
-                { "check -w a", "no hosts given" },
+                { "submit -w a", "no hosts given" },
                 { "prog --hostfile h", "`--hostfile` after `prog` was passed to prog" },
                 { "prog -w=h", "no hosts given" },
                 { "-w a", "no program" },
