@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "wire/bind_policy.h"
-#include "wire/msg_private.h"
+#include "wire/msg_functions.h"
 
 enum {
         MAX_RANK_GPUS = 1024,

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/memory.h"
-#include "wire/msg_private.h"
+#include "wire/msg_functions.h"
 
 enum { PATH_LIMIT = 4096, SEARCH_LIMIT = 64 << 10 };
 

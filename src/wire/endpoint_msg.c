@@ -4,7 +4,7 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-#include "wire/msg_private.h"
+#include "wire/msg_functions.h"
 
 enum { ADDRESS_MAX = 64 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * code_x() visits the fields of a message in the order of the wire, and msg_private.h makes its
+ * code_x() visits the fields of a message in the order of the wire, and msg_functions.h makes its
  * encoder, decoder and destructor. An encoder writes the header of a frame with an empty length,
  * the fields, and fills the length in (frame_end()). A decoder records failures in the codec, so
  * there is one check at the end, msg_done(): a field that is cut, too long or out of range, or
@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "wire/bind_policy.h"
-#include "wire/msg_private.h"
+#include "wire/msg_functions.h"
 
 enum {
         MAX_GPUS = 1024,

@@ -8,7 +8,7 @@
  */
 #include "wire/push_msg.h"
 
-#include "wire/msg_private.h"
+#include "wire/msg_functions.h"
 
 enum { MODE_MAX = 07777, PERMISSIONS_MAX = 0777 };
 

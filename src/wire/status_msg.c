@@ -5,7 +5,7 @@
  */
 #include "wire/status_msg.h"
 
-#include "wire/msg_private.h"
+#include "wire/msg_functions.h"
 
 enum { RANKS_MAX = 1 << 16, CONNS_MAX = 1 << 18, GPUS_MAX = 256 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wire/tree_msg.h"
 
-#include "wire/msg_private.h"
+#include "wire/msg_functions.h"
 
 enum { KNOWN_MAX = 1 << 20 };
 

@@ -235,6 +235,18 @@ static void on_facts_over(uv_timer_t *t)
         uv_timer_stop(t); /* it is no longer active */
 }
 
+/* Runs the loop for @ms at most, while nodes owe answers. */
+static void collect_answers(struct job *j, uint64_t ms, bool (*owes)(const struct job *j))
+{
+        uv_timer_start(&j->timers.answer, on_facts_over, ms, 0);
+        uv_ref((uv_handle_t *)&j->timers.answer);
+        while (owes(j) && uv_is_active((uv_handle_t *)&j->timers.answer))
+                uv_run(&j->loop, UV_RUN_ONCE);
+        uv_unref((uv_handle_t *)&j->timers.answer);
+        uv_timer_stop(&j->timers.answer);
+        j->asked = NULL;
+}
+
 void job_ask_facts(struct job *j, const char *path, struct node_facts *facts)
 {
         uint32_t number = ++j->orders.inspections;
@@ -244,13 +256,7 @@ void job_ask_facts(struct job *j, const char *path, struct node_facts *facts)
         for (size_t i = 0; i < j->cluster.n_nodes; i++)
                 if (has_agent(&j->cluster.nodes[i]))
                         ask_facts(j, &j->cluster.nodes[i], number, path);
-        uv_timer_start(&j->timers.answer, on_facts_over, FACTS_MS, 0);
-        uv_ref((uv_handle_t *)&j->timers.answer);
-        while (lacks_facts(j) && uv_is_active((uv_handle_t *)&j->timers.answer))
-                uv_run(&j->loop, UV_RUN_ONCE);
-        uv_unref((uv_handle_t *)&j->timers.answer);
-        uv_timer_stop(&j->timers.answer);
-        j->asked = NULL;
+        collect_answers(j, FACTS_MS, lacks_facts);
 }
 
 /* --- bindings of a plan ----------------------------------------------------------------------- */
@@ -337,13 +343,7 @@ void job_ask_bindings(struct job *j, const struct plan *plan, const uint32_t *th
                 for (size_t world = 0; world < plan->n_worlds; world++)
                         ask_binding(j, &j->cluster.nodes[i], (int)world, threads);
         }
-        uv_timer_start(&j->timers.answer, on_facts_over, FACTS_MS, 0);
-        uv_ref((uv_handle_t *)&j->timers.answer);
-        while (owes_bindings(j) && uv_is_active((uv_handle_t *)&j->timers.answer))
-                uv_run(&j->loop, UV_RUN_ONCE);
-        uv_unref((uv_handle_t *)&j->timers.answer);
-        uv_timer_stop(&j->timers.answer);
-        j->asked = NULL;
+        collect_answers(j, FACTS_MS, owes_bindings);
 }
 
 /* --- the state of the nodes (`hnlaunch check`) ---------------------------------------------------
@@ -379,7 +379,7 @@ int job_take_checked(struct job *j, struct node *n, const struct frame *f, struc
 
 static bool lacks_checks(const struct job *j)
 {
-        for (size_t i = 0; i < j->cluster.n_nodes; i++)
+        for (size_t i = 0; !outcome_failed(&j->attempt.outcome) && i < j->cluster.n_nodes; i++)
                 if (j->asked->check->waits[i] && has_agent(&j->cluster.nodes[i]))
                         return true;
         return false;
@@ -406,14 +406,7 @@ enum job_step job_check(struct job *j, const struct check_order *order, struct c
         for (size_t i = 0; i < j->cluster.n_nodes; i++)
                 if (has_agent(&j->cluster.nodes[i]))
                         ask_check(j, &j->cluster.nodes[i], &o);
-        uv_timer_start(&j->timers.answer, on_facts_over, CHECK_MS, 0);
-        uv_ref((uv_handle_t *)&j->timers.answer);
-        while (lacks_checks(j) && uv_is_active((uv_handle_t *)&j->timers.answer) &&
-               !outcome_failed(&j->attempt.outcome))
-                uv_run(&j->loop, UV_RUN_ONCE);
-        uv_unref((uv_handle_t *)&j->timers.answer);
-        uv_timer_stop(&j->timers.answer);
-        j->asked = NULL;
+        collect_answers(j, CHECK_MS, lacks_checks);
         free(c.waits);
         return outcome_failed(&j->attempt.outcome) ? JOB_INTERRUPTED : JOB_DONE;
 }
