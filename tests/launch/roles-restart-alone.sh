@@ -37,6 +37,11 @@ is 'and has an event' "$(grep -c '"ev":"role.restart".*"role":"h"' logs/latest/e
 run "$HNLAUNCH" report
 has 'which the report has' "$OUT" 'role h, rank 0 on localhost exited with code 7'
 
+hn "${hosts[@]}" --max-restarts 1 --main t --role t --nodes 1 -n 1 sh -c 'until [ -e done ]; do sleep 0.05; done' : \
+    --role h --nodes 1 -n 1 --restart-scope role sh -c '[ "$HN_RESTART" = 0 ] && exit 4; touch done'
+exits 'a helper that no role needs starts again, too' 0
+verdict_has 'which counts' 'finished: role t exited 0' '(1 restart of roles)'
+
 # --- the limit ---
 
 : >"$log"

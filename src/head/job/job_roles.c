@@ -602,7 +602,10 @@ bool job_roles_can_restart(const struct job_roles *r, int rank, int code)
 {
         int role = r ? find_own_role(r, rank) : -1;
 
-        return is_order_open(r) && !r->fails && job_roles_start_again(r, rank) &&
+        if (!is_order_open(r) || r->fails || !job_roles_start_again(r, rank))
+                return false;
+        /* Also a helper that no role needs. */
+        return (code && !r->rules[role].ends_ok) ||
                role_order_is_failure(r->order, role, rank - r->roles[role].first, code);
 }
 
