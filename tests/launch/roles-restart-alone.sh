@@ -123,10 +123,10 @@ is 'and the other does not' "$(sort "$log" | xargs)" '0 0 1 0 1 1'
 
 : >"$log"
 start "${hosts[@]}" -x LOG="$log" --grace 2s --max-restarts 3 --role w --nodes 1 -n 2 --restart-scope role sh -c '
+    [ "$RANK" -eq 0 ] || trap "echo late >>\"$LOG\"" TERM
     echo "$RANK" >>"$LOG"
     sh until.sh "$LOG" 2
     [ "$RANK" -eq 0 ] && exit 4
-    trap "echo late >>\"$LOG\"" TERM
     while :; do sleep 0.05; done' : --role other --nodes 1 -n 1 sleep 600
 wait_for grep -q late "$log"
 kill -INT "$PID"
