@@ -42,6 +42,15 @@ run "$HNLAUNCH" report
 lacks 'which is no part of the start' "$OUT" 'start role b'
 is 'as the report tells' "$(sed -n 's/^ *[0-9.ms]*  start  *//p' "$OUT")" 'role b: a is ready'
 
+hn "${hosts[@]}" --start-timeout 3s --role a --nodes 1 -n 1 --ready line:up sh -c '"$0"; sleep 2.5; echo up; sleep 3' "$BUILD/examples/hello" : \
+    --role b --nodes 1 -n 2 --after a sh -c '[ "$RANK" -eq 0 ] || sleep 1; exec "$0"' "$BUILD/examples/hello"
+exits '--start-timeout counts from the start of a role' 0
+lacks 'no rank is missed before' "$ERR" HN402
+hn "${hosts[@]}" --start-timeout 2s --role a --nodes 1 -n 1 --ready line:up sh -c '"$0"; sleep 1; echo up; sleep 600' "$BUILD/examples/hello" : \
+    --role b --nodes 1 -n 2 --after a sh -c '[ "$RANK" -eq 0 ] || exec sleep 600; exec "$0"' "$BUILD/examples/hello"
+exits 'and ends a job of which a late role does not meet' 75
+verdict_has 'with the name of the rank' 'failed after' 'did not join within 2s'
+
 hn "${hosts[@]}" --role a --nodes 1 -n 2 --ready "file:$TMP/none" --ready-timeout 1s sh -c 'echo loading; sleep 600' : --role b --nodes 1 -n 1 --after a true
 exits 'a role that is not ready in time ends the job' 124
 has 'which has a message' "$ERR" 'error[HN731]: a role was not ready'

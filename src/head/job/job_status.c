@@ -92,6 +92,8 @@ struct job_status {
         struct diags last; /* the message of a job ended by missing ranks */
 };
 
+static void on_join_time(uv_timer_t *t);
+
 /* --- telling --- */
 
 static void say_status(const struct job_status *s, struct diags *d)
@@ -138,8 +140,9 @@ static void tell_other_store(struct job_status *s)
 static void tell_joins(struct job_status *s)
 {
         const struct options *o = s->cluster->options;
-        const struct rank_table *t = &s->round.table;
+        struct rank_table *t = &s->round.table;
         struct diags d = DIAGS_INIT;
+        int64_t young_ms = rank_table_excuse_young(t, o->start_timeout_ms);
         bool over = !rank_table_count(t, rank_row_missing) || job_state_stops(s->attempt->state);
         bool waited_for =
                 world_servers_waiting(s->attempt->stores) || rank_table_count(t, rank_row_waits);
@@ -150,7 +153,10 @@ static void tell_joins(struct job_status *s)
                 tell_other_store(s);
                 return; /* the timer repeats until a rank has joined */
         }
-        if (over || fatal || !o->start_timeout_given)
+        if (young_ms && !fatal && !job_state_stops(s->attempt->state))
+                uv_timer_start(&s->join, on_join_time, (uint64_t)young_ms,
+                               (uint64_t)MAX(o->start_timeout_ms, ROUND_MIN_MS));
+        else if (over || fatal || !o->start_timeout_given)
                 uv_timer_stop(&s->join);
         if (over || (s->told_missing && !fatal))
                 return;

@@ -245,6 +245,23 @@ static void find_apart_worlds(struct rank_table *t)
         free(joined);
 }
 
+int64_t rank_table_excuse_young(struct rank_table *t, int64_t ms)
+{
+        int64_t left = 0;
+
+        for (size_t i = 0; i < t->n && t->plan->n_worlds > 1; i++) {
+                struct rank_row *r = &t->rows[i];
+                int64_t age = r->known == RANK_ROW_UNKNOWN ? 0 : r->k.started_ms;
+
+                if (r->known == RANK_ROW_ENDED || r->known == RANK_ROW_LOST || r->joined ||
+                    age >= ms)
+                        continue;
+                r->apart = true;
+                left = MAX(left, ms - age);
+        }
+        return left;
+}
+
 size_t rank_table_match(struct rank_table *t, const struct hello *const *hellos)
 {
         struct addr_owner *owners, *o, *next;

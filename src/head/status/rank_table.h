@@ -78,6 +78,9 @@ void rank_table_add(struct rank_table *t, int node, const struct node_status *an
  * (NULL = unknown), with the addresses of the node. A port listed by a single rank is enough, too
  * (address translation). Returns how many connections stay without a rank. */
 size_t rank_table_match(struct rank_table *t, const struct hello *const *hellos);
+/* After it: of several worlds one may start late, so ranks that have run for less than @ms are not
+ * missed yet. Returns how long until all of them have, 0 = there are none. */
+int64_t rank_table_excuse_young(struct rank_table *t, int64_t ms);
 
 /* --- questions --- */
 
