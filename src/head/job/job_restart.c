@@ -604,7 +604,7 @@ bool job_starts_again(struct job *j, const struct cause *c, int status, int code
         struct outcome o = OUTCOME_INIT;
         CLEANUP(free_textp) char *words = NULL;
         struct burst told;
-        char why[640];
+        char why[640], who[PLAN_RANK_NAME_MAX];
         bool again;
 
         if (job_roles_is_ending(j->roles, c->rank) && !outcome_failed(&j->attempt.outcome)) {
@@ -618,7 +618,8 @@ bool job_starts_again(struct job *j, const struct cause *c, int status, int code
         outcome_exited(&o, c, status, false, false, words);
         job_sentence(j, &o.cause, why, sizeof(why));
         if (o.cause.kind == CAUSE_NONE)
-                snprintf(why, sizeof(why), "rank %d ended with 0, but others need it", c->rank);
+                snprintf(why, sizeof(why), "%s ended with 0, but others need it",
+                         plan_rank_name(j->attempt.plan, c->rank, who));
         again = is_repeat_allowed(j, &o);
         outcome_finish(&o);
         if (!again)

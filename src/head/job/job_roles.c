@@ -602,11 +602,8 @@ bool job_roles_can_restart(const struct job_roles *r, int rank, int code)
 {
         int role = r ? find_own_role(r, rank) : -1;
 
-        if (!is_order_open(r) || r->fails || !job_roles_start_again(r, rank))
-                return false;
-        /* Also a helper that no role needs. */
-        return (code && !r->rules[role].ends_ok) ||
-               role_order_is_failure(r->order, role, rank - r->roles[role].first, code);
+        return is_order_open(r) && !r->fails &&
+               role_order_may_restart(r->order, role, rank - r->roles[role].first, code);
 }
 
 struct role_span job_roles_find_scope(const struct job_roles *r, int rank)

@@ -241,6 +241,17 @@ bool role_order_has_ended(const struct role_order *o, int role, int rank)
         return o->roles[role].ended[rank];
 }
 
+bool role_order_may_restart(const struct role_order *o, int role, int rank, int code)
+{
+        const struct role_rule *rule = &o->rules[role];
+        const struct order_role *r = &o->roles[role];
+
+        if (rule->scope == ROLE_SCOPE_JOB || o->phase != ORDER_GOING || !is_living(r) ||
+            r->ended[rank])
+                return false;
+        return (code && !rule->ends_ok) || role_order_is_failure(o, role, rank, code);
+}
+
 bool role_order_lingers(const struct role_order *o)
 {
         return o->phase == ORDER_LINGERING;
@@ -493,7 +504,11 @@ void role_order_restart(struct role_order *o, int role, int rank, int64_t now)
         int instance = find_instance(o, role, rank);
 
         pass_time(o, now);
-        if (o->phase != ORDER_GOING || !count_end(o, role, rank))
+        if (o->phase != ORDER_GOING) { /* a limit was over before */
+                role_order_ended(o, role, rank, EXIT_FAILURE, 0, now);
+                return;
+        }
+        if (!count_end(o, role, rank))
                 return;
         for (int i = 0; i < rule->n_instances; i++)
                 r->instances[i].restarting = r->instances[i].restarting || whole || i == instance;

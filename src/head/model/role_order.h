@@ -102,6 +102,9 @@ void role_order_tick(struct role_order *o, int64_t now);
 bool role_order_lingers(const struct role_order *o);
 /* Whether role_order_ended() of this rank would make the job fail. */
 bool role_order_is_failure(const struct role_order *o, int role, int rank, int code);
+/* Whether the end of this rank lets the scope of the role, other than ROLE_SCOPE_JOB, start again:
+ * a failure, also of a helper that no role needs, unless --ends ok expects it. */
+bool role_order_may_restart(const struct role_order *o, int role, int rank, int code);
 /* A rank has ended, and the caller has decided to start the scope of the role again, other than
  * ROLE_SCOPE_JOB: in place of role_order_ended(). Other ranks in the scope get ROLE_TERM, and
  * ROLE_START follows the end of the last. */

@@ -660,3 +660,33 @@ TEST(nothing_starts_again_after_a_failure)
         assert_string_equal(said(&c), "");
         finish(&c);
 }
+
+TEST(a_failed_helper_may_start_again_while_the_job_goes_on)
+{
+        struct order_case c = { 0 };
+
+        add_role(&c, (struct role_rule){ .is_main = true });
+        add_role(&c, (struct role_rule){ .scope = ROLE_SCOPE_ROLE });
+        add_role(&c, (struct role_rule){ .scope = ROLE_SCOPE_ROLE, .ends_ok = true });
+        add_role(&c, (struct role_rule){ 0 });
+        begin(&c, MINUTE);
+        for (int role = 0; role < 4; role++)
+                role_order_started(c.order, role, 0);
+        said(&c);
+        assert_false(role_order_is_failure(c.order, 1, 0, 3)); /* nobody needs it */
+        assert_true(role_order_may_restart(c.order, 1, 0, 3));
+        assert_false(role_order_may_restart(c.order, 1, 0, 0));
+        assert_false(role_order_may_restart(c.order, 2, 0, 3)); /* --ends ok */
+        assert_false(role_order_may_restart(c.order, 3, 0, 3)); /* with the job only */
+        role_order_restart(c.order, 1, 0, 1);
+        assert_string_equal(said(&c), "start 1");
+        assert_true(role_order_may_restart(c.order, 1, 0, 3));
+        end_rank(&c, 0, 0, 0, 2);
+        assert_true(role_order_lingers(c.order));
+        assert_false(role_order_may_restart(c.order, 1, 0, 3));
+        role_order_restart(c.order, 1, 0, 3); /* is an end now */
+        end_rank(&c, 2, 0, 0, 4);
+        end_rank(&c, 3, 0, 0, 5);
+        assert_string_equal(said(&c), "end 0 done");
+        finish(&c);
+}
