@@ -37,12 +37,13 @@ AGAIN_MAX=4
 BUILD=$ROOT/build-test
 PLAIN=$ROOT/build
 # The files that take longest begin first: those that keep a processor busy, and those that mostly wait, each of which
-# takes a quarter of a processor on average.
+# takes a quarter of a processor on average. Ranks of NCCL and MPI spin while they wait for each other: the more of them
+# run at once, the more they take, so that no two files of NCCL stand side by side.
 BUSY="clients/nccl-2.29-works-on-simulated-gpus lab/torch-programs-run-on-four-nodes
-clients/nccl-2.22-works-on-simulated-gpus install/debian-packages-install-and-run lab/nccl-spans-two-nodes
+install/debian-packages-install-and-run lab/nccl-spans-two-nodes
 clients/mpich-tests-end-as-under-mpiexec lab/tree-merges-what-the-store-is-asked clients/why-names-the-odd-rank-of-mpi
 clients/torch-programs-run-unchanged lab/trainer-learns-on-32-ranks launch/every-call-can-fail
-launch/clean-runs-raise-no-alarm clients/jax-programs-find-each-other install/agent-for-aarch64-runs-jobs
+launch/clean-runs-raise-no-alarm clients/nccl-2.22-works-on-simulated-gpus clients/jax-programs-find-each-other install/agent-for-aarch64-runs-jobs
 clients/howtos-are-true clients/role-recipes-run clients/torch-store-stands-random-use lab/torch-groups-follow-on-four-nodes
 clients/openmpi-programs-of-debian-run-unchanged clients/torch-rank-that-dies-is-named lab/jax-programs-span-nodes
 launch/push-leaves-this-machine-as-it-is clients/torch-training-survives-restarts
