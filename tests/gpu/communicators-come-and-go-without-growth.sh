@@ -4,9 +4,9 @@
 # Communicators, splits of splits and several at once, made and torn down: neither rank nor agent nor head keeps
 # descriptors, threads, memory or keys of them.
 #
-#   HN_CHURN=N     N rounds with four ranks, and 5/3 N with one, of twenty communicators each (default 3); a round of
+#   HN_CHURN=N     N rounds with four ranks, and 5/3 N with one, of twenty communicators each (default 6); a round of
 #                  one rank takes five seconds
-rounds=${HN_CHURN:-3} # the next line unsets it
+rounds=${HN_CHURN:-6} # the next line unsets it
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 # shellcheck source=tests/lib/gpu.sh
