@@ -43,7 +43,11 @@ verdict_has 'the verdict says why' 'standard output could not be written: Broken
 full --local 1 echo said
 exits 'a full disk: output of a rank' 73
 has 'the bytes that are missing are told with their reason' "$ERR" 'warning[HN813]: 5 bytes of rank 0 were not written to standard output: No space left on device'
-full --local 2 sh -c '[ $RANK = 1 ] && exit 5; trap "echo said; exit" TERM; while :; do sleep 0.1; done'
+full --local 2 sh -c '
+    if [ "$RANK" = 1 ]; then until [ -e trapped ]; do sleep 0.05; done; exit 5; fi
+    trap "echo said; exit" TERM
+    touch trapped
+    while :; do sleep 0.1; done'
 exits 'a rank fails before' 5
 has 'the bytes that are missing have the same reason' "$ERR" 'warning[HN813]: 5 bytes of rank 0 were not written to standard output: No space left on device'
 closed_pipe --local 1 echo said

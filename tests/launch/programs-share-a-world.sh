@@ -23,7 +23,7 @@ is 'nothing separates behind --' "$(cat "$OUT")" 'a : -n 1 b'
 hn --local --label none -n 1 echo : b
 is 'a colon in front of a word that is no program stays' "$(cat "$OUT")" ': b'
 
-hn --local -n 2 true : -n 2 sh -c 'exit 7'
+hn --local -n 2 true : -n 2 sh -c '[ "$RANK" = 2 ] || exec sleep 600; exit 7'
 exits 'a failed rank of the second program is the failure' 7
 verdict_has 'and is named' 'rank 2 on localhost exited with code 7'
 hn --local -n 1 true : -n 1 ./no-such-program

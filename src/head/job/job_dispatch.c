@@ -83,9 +83,8 @@ static void tell_lone_rank(struct job *j, const struct exited *e, const char *ho
 {
         const struct plan_rank *rank = &j->attempt.plan->ranks[e->rank];
         size_t program = (size_t)rank->program;
-        char name[PLAN_RANK_NAME_MAX];
         const struct lone_rank r = { .end = e,
-                                     .name = plan_rank_name(j->attempt.plan, (int)e->rank, name),
+                                     .plan = j->attempt.plan,
                                      .host = host,
                                      .mpi = j->config.mpi,
                                      .kind = options_mpi(j->config.options, program),

@@ -599,7 +599,8 @@ static void forget_ranks(struct job *j, int failed)
                 outcome_forget(&j->attempt.outcome, i, job_roles_has_ended(j->roles, i));
 }
 
-bool job_starts_again(struct job *j, const struct cause *c, int status, int code, bool stopped)
+/* Starts the ranks again if that is allowed after the failure of a rank. */
+static bool restart_scope(struct job *j, const struct cause *c, int status)
 {
         struct outcome o = OUTCOME_INIT;
         CLEANUP(free_textp) char *words = NULL;
@@ -607,13 +608,6 @@ bool job_starts_again(struct job *j, const struct cause *c, int status, int code
         char why[640], who[PLAN_RANK_NAME_MAX];
         bool again;
 
-        if (job_roles_is_ending(j->roles, c->rank) && !outcome_failed(&j->attempt.outcome)) {
-                readiness_ended(j->readiness, c->rank);
-                job_roles_ended(j->roles, c->rank, code, 0);
-                return true;
-        }
-        if (stopped || !job_roles_can_restart(j->roles, c->rank, code))
-                return false;
         words = attempt_newest_stderr(&j->attempt, c->rank, &told);
         outcome_exited(&o, c, status, false, false, words);
         job_sentence(j, &o.cause, why, sizeof(why));
@@ -629,4 +623,15 @@ bool job_starts_again(struct job *j, const struct cause *c, int status, int code
         job_roles_restart(j->roles, c->rank);
         tell_restart(j, c, why);
         return true;
+}
+
+bool job_starts_again(struct job *j, const struct cause *c, int status, int code, bool stopped)
+{
+        if (job_roles_is_ending(j->roles, c->rank) && !outcome_failed(&j->attempt.outcome)) {
+                readiness_ended(j->readiness, c->rank);
+                job_roles_ended(j->roles, c->rank, code, 0);
+                return true;
+        }
+        return !stopped && job_roles_can_restart(j->roles, c->rank, code) &&
+               restart_scope(j, c, status);
 }

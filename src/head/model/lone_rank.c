@@ -6,6 +6,7 @@
 #include "base/elf/elf_libs.h"
 #include "base/error_number.h"
 #include "base/macros.h"
+#include "head/model/plan.h"
 
 /* Returns the family of the library loaded by the rank, unless functions of the library would have
  * found hnlaunch: then the rank did not call MPI. */
@@ -71,6 +72,7 @@ bool lone_rank_warn(const struct lone_rank *r, struct diags *d)
 {
         enum mpi_family misfit = r->joined ? MPI_FAMILY_NONE : misfit_of(r);
         const struct exited *e = r->end;
+        char name[PLAN_RANK_NAME_MAX];
         struct diag *di;
 
         if ((!*r->mpi && misfit == MPI_FAMILY_NONE) || r->kind == MPI_NONE || e->status ||
@@ -78,7 +80,8 @@ bool lone_rank_warn(const struct lone_rank *r, struct diags *d)
                 return false;
         di = diag_warn(d, HN_LONE_RANK,
                        "%s on %s uses MPI (%s), and has ended without asking for the other ranks",
-                       r->name, r->host, misfit ? mpi_family_name(misfit) : r->mpi);
+                       plan_rank_name(r->plan, (int)e->rank, name), r->host,
+                       misfit ? mpi_family_name(misfit) : r->mpi);
         diag_note(di, "it was a world of one, unless it did not call MPI_Init()");
         if (misfit && find_variables(misfit, r->kind))
                 diag_help(di, "let the variables %s of hnlaunch reach its MPI",

@@ -11,7 +11,7 @@
 
 struct lone_rank {
         const struct exited *end;
-        const char *name; /* of plan_rank_name() */
+        const struct plan *plan; /* has its name; NULL = "rank 3" */
         const char *host;
         const char *mpi; /* of the program, as its file shows; "" = none known */
         unsigned kind;   /* enum mpi_kind of the launch */

@@ -53,7 +53,7 @@ TEST(ranks_that_were_alone_are_told)
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
                 struct exited e = { .rank = 3, .mpi = cases[i].used };
-                struct lone_rank r = { &e,           "rank 3",      "gpu01",
+                struct lone_rank r = { &e,           NULL,          "gpu01",
                                        cases[i].mpi, cases[i].kind, cases[i].joined };
                 char *said = warning_of(&r);
 
