@@ -147,17 +147,19 @@ static void tell_joins(struct job_status *s)
         bool waited_for =
                 world_servers_waiting(s->attempt->stores) || rank_table_count(t, rank_row_waits);
         bool in_vain = !s->told_missing || rank_table_longest(t) >= (int64_t)o->start_timeout_ms;
-        bool fatal = o->start_timeout_given && waited_for && in_vain;
+        bool fatal = !over && o->start_timeout_given && waited_for && in_vain;
 
         if (!rank_table_count(t, rank_row_joined)) {
                 tell_other_store(s);
                 return; /* the timer repeats until a rank has joined */
         }
-        if (young_ms && !fatal && !job_state_stops(s->attempt->state))
+        if (young_ms && !fatal && !job_state_stops(s->attempt->state)) {
+                s->asked_joins = false; /* a look is due then, whoever waits */
                 uv_timer_start(&s->join, on_join_time, (uint64_t)young_ms,
                                (uint64_t)MAX(o->start_timeout_ms, ROUND_MIN_MS));
-        else if (over || fatal || !o->start_timeout_given)
+        } else if (over || fatal || !o->start_timeout_given) {
                 uv_timer_stop(&s->join);
+        }
         if (over || (s->told_missing && !fatal))
                 return;
         rank_table_tell_missing(t, &d, (uint64_t)o->start_timeout_ms, fatal);
