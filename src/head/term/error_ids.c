@@ -1159,7 +1159,7 @@ const struct error_id exit_ids[] = {
           "Nodes did not answer, or closed the connection. Nothing was started.",
           "Try ssh HOST true, and leave nodes out that are down: --exclude HOST." },
         { EX_UNAVAILABLE,
-          "not enough slots or GPUs, a node cannot reach PyTorch's store or is not fit (hnlaunch check), or a run takes no orders",
+          "too few slots or GPUs, a node cannot reach PyTorch's store or is not fit (hnlaunch check), or a run takes no orders",
           "The plan does not fit the hosts, a node lacks what the job needs (an agent, room for pushed files, the "
           "working directory), or the nodes do not reach the store. Of stop and signal: the run has ended, or is on another "
           "machine.",
