@@ -8,7 +8,8 @@
 #   SUITE       layers unit fuzz launch ssh lab clients install   (default: all of them), or gpu
 #   FILE        one test file, such as tests/launch/ctrl-c-stops-in-order.sh or tests/unit/base/buf.c
 #   -k PATTERN  only files whose suite/name matches the shell pattern *PATTERN*
-#   -j N        runs N files at once that keep a processor busy, and N + 1 that mostly wait (default: the processors)
+#   -j N        runs N files at once that keep a processor busy, and N + 1 that mostly wait (default: the processors);
+#               when no busy one is left, 2 N + 1 of the others
 #   -B          installs and builds nothing: tests the builds as they are
 #   --as-on-a-workstation
 #               with what people have: programs of Slurm, MPICH and Open MPI in PATH, mpi4py, an active conda
@@ -174,8 +175,16 @@ judge() { # ID LOG CODE SECONDS
     cat "$2.told"
 }
 
-if [ "${1-}" = __one ]; then
-    run_one "$2" "$3"
+take_job() { # LIST: prints its first line, and takes it away
+    flock "$LOGS/todo.lock" sed -i -e '1w /dev/stdout' -e 1d "$LOGS/todo.$1"
+}
+
+# The next file of a list; when there is none, one of the others.
+if [ "${1-}" = __next ]; then
+    job=$(take_job "$2")
+    [ -n "$job" ] || job=$(take_job other)
+    # shellcheck disable=SC2086 # SUITE FILE
+    [ -z "$job" ] || run_one $job
     exit 0
 fi
 
@@ -309,12 +318,12 @@ choose_jobs() { # SUITE|FILE...
     [ -s "$LOGS/jobs" ] || misused "no test file has '$pattern' in suite/name"
 }
 
-# Writes the jobs that keep a processor busy to $LOGS/jobs.busy, the others to $LOGS/jobs.other.
+# Writes the jobs that keep a processor busy to $LOGS/todo.busy, the others to $LOGS/todo.other.
 split_jobs() {
     for name in $BUSY; do
         grep -F " tests/$name." "$LOGS/jobs"
-    done >"$LOGS/jobs.busy"
-    grep -vxFf "$LOGS/jobs.busy" "$LOGS/jobs" >"$LOGS/jobs.other"
+    done >"$LOGS/todo.busy"
+    grep -vxFf "$LOGS/todo.busy" "$LOGS/jobs" >"$LOGS/todo.other"
 }
 
 # --- a workstation -----------------------------------------------------------------------------------------
@@ -397,7 +406,8 @@ run_failed_again() {
         mv "$id.log" "$id.first"
         rm -f "$id".san.*
     done <"$LOGS/jobs.again"
-    run_jobs 1 "$LOGS/jobs.again" &
+    cp "$LOGS/jobs.again" "$LOGS/todo.again"
+    run_jobs 1 again &
     lanes=$!
     wait
     # Those that have failed again are no more than failed.
@@ -410,8 +420,9 @@ run_failed_again() {
 # --- all of them -------------------------------------------------------------------------------------------
 
 # In the background a shell has its children ignore SIGINT; the tests shall end with Ctrl-C.
-run_jobs() { # N JOBS
-    exec env --default-signal=INT,QUIT xargs -r -L 1 -P "$1" sh tests/run.sh __one <"$2"
+run_jobs() { # N LIST
+    seq "$(wc -l <"$LOGS/jobs")" >"$LOGS/turns.$2"
+    exec env --default-signal=INT,QUIT xargs -n 1 -P "$1" sh tests/run.sh __next "$2" <"$LOGS/turns.$2"
 }
 
 pattern=
@@ -449,9 +460,9 @@ export NCCL_KIT="${NCCL_KIT:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/hnlaunch-te
 
 split_jobs
 say "running $(wc -l <"$LOGS/jobs") test files, at once $jobs that are busy and $((jobs + 1)) that mostly wait"
-run_jobs "$jobs" "$LOGS/jobs.busy" &
+run_jobs "$jobs" busy &
 lanes=$!
-run_jobs $((jobs + 1)) "$LOGS/jobs.other" &
+run_jobs $((jobs + 1)) other &
 lanes="$lanes $!"
 wait
 
