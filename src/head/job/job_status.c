@@ -154,7 +154,7 @@ static void tell_joins(struct job_status *s)
                 return; /* the timer repeats until a rank has joined */
         }
         if (young_ms && !fatal && !job_state_stops(s->attempt->state)) {
-                s->asked_joins = false; /* a look is due then, whoever waits */
+                s->asked_joins = false; /* a look is due then, also without a waiting rank */
                 uv_timer_start(&s->join, on_join_time, (uint64_t)young_ms,
                                (uint64_t)MAX(o->start_timeout_ms, ROUND_MIN_MS));
         } else if (over || fatal || !o->start_timeout_given) {

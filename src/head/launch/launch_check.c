@@ -245,7 +245,7 @@ static int tell_fitness(struct launch *l, const struct check_report *r)
         if (n && n < r->n_nodes) {
                 CLEANUP(free_textp) char *names = hosts_fold(&l->hosts, bad, n);
 
-                diag_tell(&l->diags, "the other %zu node%s: --exclude '%s'", r->n_nodes - n,
+                diag_tell(&l->diags, "%zu node%s can be used: --exclude '%s'", r->n_nodes - n,
                           r->n_nodes - n == 1 ? "" : "s", names);
         }
         free(bad);

@@ -673,7 +673,7 @@ TEST(a_failed_helper_may_start_again_while_the_job_goes_on)
         for (int role = 0; role < 4; role++)
                 role_order_started(c.order, role, 0);
         said(&c);
-        assert_false(role_order_is_failure(c.order, 1, 0, 3)); /* nobody needs it */
+        assert_false(role_order_is_failure(c.order, 1, 0, 3)); /* no role needs it */
         assert_true(role_order_may_restart(c.order, 1, 0, 3));
         assert_false(role_order_may_restart(c.order, 1, 0, 0));
         assert_false(role_order_may_restart(c.order, 2, 0, 3)); /* --ends ok */
