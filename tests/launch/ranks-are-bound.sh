@@ -96,6 +96,9 @@ roles() { # POLICY: masks of two roles that share this machine
     sort "$OUT" | cut -d: -f2 | paste -sd' '
 }
 is 'core: no core is given to two roles' "$(roles core)" "$a $b"
+hn -w localhost:1 --gpus-per-rank 0 --bind core --label none --max-restarts 1 --role a -n 1 sh -c '"$0"; until [ -e again ]; do sleep 0.05; done' "$WORKERS/worker_masks" : \
+    --role b --on a --restart-scope role sh -c '"$0"; [ "$HN_RESTART" = 1 ] || exit 3; touch again' "$WORKERS/worker_masks"
+is 'a role that starts again has the cores that it had' "$(cut -d: -f2 "$OUT" | sort | xargs)" "$a $b $b"
 is 'exclusive divides between the ranks of one role' "$(roles exclusive)" "$allowed $allowed"
 has 'and says so of others' "$ERR" 'rank 1 is not bound: exclusive cannot divide the cores between several roles'
 

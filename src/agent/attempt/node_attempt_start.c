@@ -290,6 +290,7 @@ static int renew_world(struct node_attempt *t, const struct launch_order *l,
                                    .before = true };
         struct store_access *store = old->store;
 
+        order_binding_release(old->binding, &t->node.binding);
         rank_world_destroy(old);
         g = open_world(t, l, store, err);
         *place = g;

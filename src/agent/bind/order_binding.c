@@ -242,6 +242,12 @@ void order_binding_describe(const struct order_binding *b, const struct bind_que
         }
 }
 
+void order_binding_release(const struct order_binding *b, struct binding_node *node)
+{
+        for (uint32_t i = 0; b && node->taken && i < b->n; i++)
+                cpu_mask_without(node->taken, &b->v[i].cpus);
+}
+
 void order_binding_destroy(struct order_binding *b)
 {
         if (!b)

@@ -38,6 +38,8 @@ struct order_binding *order_binding_create(const struct bind_query *q, struct bi
  */
 void order_binding_describe(const struct order_binding *b, const struct bind_query *q,
                             struct bound *to);
+/* The ranks have ended, and others of the attempt may take the cores of @b; NULL is fine. */
+void order_binding_release(const struct order_binding *b, struct binding_node *node);
 void order_binding_destroy(struct order_binding *b); /* NULL is fine */
 
 /* By place in l->ranks. NULL = the rank is not bound; @b may be NULL. */
