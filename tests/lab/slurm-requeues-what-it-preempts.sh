@@ -44,8 +44,8 @@ ok 'the preempted job is in the queue' wait_for state_is PD
 is 'each rank has saved' "$(grep -c 'has saved' job.out)" 2
 is 'hnlaunch has ended once, with the code of --requeue-exit' "$(grep '^code' job.out)" 'code 99'
 has 'its last line tells the signal' job.out 'SIGTERM  (exit 99)'
-# Slurm waits two minutes before it starts a job again.
-lab run scontrol update JobId="$job" StartTime=now
+# Slurm waits two minutes before it starts a job again: nodes refuse credentials of the second in which its last start ended.
+lab run scontrol update JobId="$job" StartTime=now+2
 ok 'its next start ends' wait_for grep -q '^code 0' job.out
 ok 'behind what each rank has saved' two 'goes on behind step 7'
 slurm_nothing_left 'nothing is left'

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The newest frames form a ring of times and steps. The rate of now is taken over NOW_US and
- * FEW_STEPS at least; a bar of the spark line stands for BAR_US. A step below the last means
- * another attempt, and begins anew.
+ * The newest frames form a ring of times and steps, one for each span of GAP_US: whoever asks twice
+ * in a span has the same rate. Those who show it ask at whole seconds, early in a span. The rate of
+ * now is taken over NOW_US and FEW_STEPS at least; a bar of the spark line stands for BAR_US. A
+ * step below the last means another attempt, and begins anew.
  */
 #include "head/model/step_rate.h"
 
@@ -10,7 +11,8 @@
 
 #include "base/macros.h"
 
-enum { GAP_US = 500000, NOW_US = 10000000, FEW_STEPS = 3, BAR_US = 5000000, BARS_LEAST = 3 };
+enum { GAP_US = 500000, GAP_BEGINS_US = 300000, NOW_US = 10000000, FEW_STEPS = 3 };
+enum { BAR_US = 5000000, BARS_LEAST = 3 };
 
 static size_t count_frames(const struct step_rate *r)
 {
@@ -23,6 +25,11 @@ static size_t find_frame(const struct step_rate *r, size_t back)
         return (r->n - 1 - back) % STEP_RATE_FRAMES;
 }
 
+static int64_t find_span(int64_t us)
+{
+        return (us + GAP_US - GAP_BEGINS_US) / GAP_US;
+}
+
 void step_rate_add(struct step_rate *r, int64_t us, int64_t step)
 {
         size_t at = r->n % STEP_RATE_FRAMES, last = r->n ? find_frame(r, 0) : 0;
@@ -31,7 +38,7 @@ void step_rate_add(struct step_rate *r, int64_t us, int64_t step)
                 return;
         if (r->n && step < r->step[last])
                 r->n = at = 0;
-        else if (r->n && us < r->us[last] + GAP_US)
+        else if (r->n && find_span(us) == find_span(r->us[last]))
                 return;
         r->us[at] = us;
         r->step[at] = step;
@@ -49,7 +56,7 @@ double step_rate_now(const struct step_rate *r)
                 steps = r->step[newest] - r->step[at];
                 us = r->us[newest] - r->us[at];
         }
-        return us > 0 ? (double)steps * 1e6 / (double)us : 0;
+        return us >= GAP_US / 2 ? (double)steps * 1e6 / (double)us : 0;
 }
 
 /* The step at a time, between two frames in proportion. */

@@ -16,7 +16,7 @@ struct step_rate {
         size_t n;                                             /* frames so far */
 };
 
-/* Takes the least step at a time, below 0 = none, unless half a second has not passed. A step back
+/* Takes the least step at a time, below 0 = none, unless this half of a second has one. A step back
  * (a restart) begins anew. */
 void step_rate_add(struct step_rate *r, int64_t us, int64_t step);
 /* Returns steps in a second: over the last 10 s, or longer where steps take longer; 0 = not known.

@@ -404,6 +404,7 @@ TEST(the_rate_is_that_of_the_last_seconds)
 {
         struct step_rate r = { 0 };
         char spark[64];
+        double rate;
 
         step_rate_spark(&r, spark, sizeof(spark));
         assert_string_equal(spark, "");
@@ -420,12 +421,24 @@ TEST(the_rate_is_that_of_the_last_seconds)
                 step_rate_add(&r, s * INT64_C(1000000), s / 10);
         assert_true(step_rate_now(&r) > 0.09 && step_rate_now(&r) < 0.15);
         /* At once again. */
-        step_rate_add(&r, INT64_C(60400000), 7);
+        step_rate_add(&r, INT64_C(60250000), 7);
         assert_int_equal(r.n, 61);
-        /* A restart. */
-        step_rate_add(&r, INT64_C(61000000), 0);
+        /* Both who ask in one tenth of a second have the same rate, also after a late frame. */
+        step_rate_add(&r, INT64_C(60950000), 7);
+        step_rate_add(&r, INT64_C(61420000), 8);
+        rate = step_rate_now(&r);
+        step_rate_add(&r, INT64_C(61480000), 9);
+        assert_true(step_rate_now(&r) == rate);
+        /* Two frames that are close to each other tell no rate. */
+        r.n = 0;
+        step_rate_add(&r, INT64_C(1299999), 1);
+        step_rate_add(&r, INT64_C(1300000), 2);
+        assert_int_equal(r.n, 2);
         assert_true(step_rate_now(&r) == 0);
-        step_rate_add(&r, INT64_C(62000000), -1);
+        /* A restart. */
+        step_rate_add(&r, INT64_C(62000000), 0);
+        assert_true(step_rate_now(&r) == 0);
+        step_rate_add(&r, INT64_C(63000000), -1);
         assert_int_equal(r.n, 1);
 }
 
