@@ -115,7 +115,8 @@ is 'a terminal: folded, with colours' "$(tr -d '\r' <"$OUT" | sed -E 's/\x1b\[[0
 is 'and all lines' "$(tr -d '\r' <"$OUT" | sed -E 's/\x1b\[[0-9;]*[mK]//g' | grep -cE "^$TIME [012] \| (rank|end)")" 6
 folded() { tr -d '\r' <"$OUT" | sed -E 's/\x1b\[[0-9;]*[mKA]//g' | grep -cE "$1"; }
 HOW=on_terminal chorus 9 'echo whole; printf half' --oversubscribe
-is 'a terminal: lines of more than eight ranks are folded' "$(folded '^[0-8]-[0-8](,[0-8](-[0-8])?)* \| whole$')" 1
+n=$(folded '^[0-8,-]+ \| whole$') # on a loaded machine not all lines come in the moment for which one waits
+ok 'a terminal: lines of more than eight ranks are folded' test "$n" -ge 1 -a "$n" -lt 9
 HOW=on_terminal chorus 9 'echo whole; printf half' --oversubscribe -o log.fold=no
 is 'but not with -o log.fold=no' "$(folded '^[0-8] \| whole$')" 9
 HOW=on_terminal chorus 8 'echo whole; printf half' --oversubscribe
