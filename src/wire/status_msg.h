@@ -85,7 +85,8 @@ struct inspect_order {
         uint8_t what;      /* enum inspect_what */
         uint32_t limit_ms; /* of INSPECT_CORE: 0 = only where the file is; of INSPECT_FACTS: what is
                             * older does not count */
-        uint32_t *ranks;   /* of INSPECT_STACKS, the most important first; of INSPECT_CORE */
+        uint32_t *ranks;   /* of INSPECT_STACKS, the most important first; of INSPECT_CORE; of
+                            * INSPECT_RAS: of one world, none = of all */
         uint32_t n_ranks;
         /* Of INSPECT_CORE: the rank's process, and whether the kernel says that it dumped core. */
         uint32_t pid;

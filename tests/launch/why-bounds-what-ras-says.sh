@@ -46,5 +46,21 @@ ok 'address: a rank runs' wait_for lines_are "$OUT" 1
 said address "${on}NCCL_RAS_ADDR is 192.0.2.1:4000, not a port of 127.0.0.1"
 kill -INT "$PID"
 finish
+
+# Two worlds on one node: each has a RAS of its own.
+echo behind a1 >mode.a
+echo behind b2 >mode.b
+start -w localhost:1,127.0.0.1:1 --gpus-per-rank 0 --label none --role a --nodes 1 python3 "$ROOT/tests/lib/fake_ras.py" "$PWD/mode.a" : \
+    --role b --nodes 1 python3 "$ROOT/tests/lib/fake_ras.py" "$PWD/mode.b"
+ok 'RAS of both roles listens' wait_for lines_are "$OUT" 2
+hn why
+has 'two worlds: RAS of the first is asked' "$OUT" 'communicator a1 (2 ranks): role a, rank 0 has launched 40 AllReduce'
+has 'and that of the second' "$OUT" 'communicator b2 (2 ranks): role b, rank 0 has launched 40 AllReduce'
+echo silent >mode.a
+hn why
+has 'the first is silent: why says so' "$OUT" "${on}no answer, although a process listens"
+has 'and has the answer of the second' "$OUT" "NCCL's RAS, communicator b2 (2 ranks): role b, rank 0 has launched 40"
+kill -INT "$PID"
+finish
 nothing_left 'nothing is left'
 done_testing

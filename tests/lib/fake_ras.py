@@ -6,9 +6,11 @@ connection.
 usage: fake_ras.py MODE
 
 Modes: silent, other (another program), old (a release without JSON), flood, slow (no end), cut (half an answer),
-hostile (escape sequences, numbers out of range).
+hostile (escape sequences, numbers out of range), behind HASH (this process has launched fewer operations than another
+of the communicator).
 """
 
+import json
 import os
 import socket
 import sys
@@ -42,6 +44,11 @@ def answer(c, mode):
         c.sendall(b'{"nccl_version": "2.29.7", "communicators": [')
     elif mode == "hostile":
         c.sendall(HOSTILE)
+    elif mode.startswith("behind "):
+        ranks = [{"rank": r, "pid": pid, "host": "127.0.0.1", "collective_counts": {"AllReduce": 40 + r}}
+                 for r, pid in enumerate((os.getpid(), 1))]
+        comm = {"hash": "0x" + mode[7:], "size": 2, "ranks": ranks, "missing_ranks": []}
+        c.sendall(json.dumps({"nccl_version": "2.29.7", "communicators": [comm]}).encode())
     while mode == "flood":
         c.sendall(b"{" * 65536)
     while mode == "slow":

@@ -252,7 +252,9 @@ static pid_t living_pid(const struct worker *w)
 
 static bool is_of_all_ranks(const struct inspect_order *o)
 {
-        return o->what != INSPECT_STACKS && o->what != INSPECT_CORE && o->what != INSPECT_FACTS;
+        return o->what == INSPECT_RAS ? !o->n_ranks
+                                      : o->what != INSPECT_STACKS && o->what != INSPECT_CORE &&
+                                                o->what != INSPECT_FACTS;
 }
 
 /* In a process namespace a process does not have the number that its core file has. */
@@ -287,7 +289,8 @@ void node_attempt_on_inspect(void *attempt, const struct frame *f)
         for (size_t i = 0; is_of_all_ranks(&o) && i < t->n_workers; i++)
                 ranks[n++] =
                         (struct inspector_rank){ t->workers[i]->rank, living_pid(t->workers[i]) };
-        for (uint32_t k = 0; o.what == INSPECT_STACKS && k < o.n_ranks; k++) {
+        for (uint32_t k = 0; (o.what == INSPECT_STACKS || o.what == INSPECT_RAS) && k < o.n_ranks;
+             k++) {
                 const struct worker *w = node_attempt_find_rank(t, o.ranks[k]);
 
                 if (w)

@@ -2,9 +2,10 @@
 /*
  * An agent asks RAS twice with a pause, and a difference is kept only if both answers have it:
  * counts of operations run apart for a moment in every healthy job. When a node has no RAS or no
- * answer, the next node is asked. Processes of RAS are mapped to ranks by pid and address.
- * look_ras_use() passes the lasting differences to the finding; look_ras_report() appends both
- * texts for the log.
+ * answer, the next node of the world is asked. The worlds of a job are asked one after another: an
+ * agent has one such question at a time. Processes of RAS are mapped to ranks by pid and address.
+ * look_ras_use() passes the lasting differences to the finding; look_ras_report() appends the texts
+ * of all answers for the log.
  */
 #include "head/watch/look_ras.h"
 
@@ -24,18 +25,62 @@ static const struct node *node_at(const struct look_ras *r, size_t node)
         return job_node(r->run->job, (size_t)r->run->plan->nodes[node].host);
 }
 
-/* Asks the next node after .node; -1 = the first. */
+/* Names the ranks of a world on the node of its rank @first. Returns their end. A job of one world
+ * names none: all are meant. */
+static int name_ras_ranks(const struct plan *p, int first, struct inspect_order *o)
+{
+        const struct plan_world *w = &p->worlds[p->ranks[first].world];
+        int end = first;
+
+        while (end < w->first + w->size && p->ranks[end].node == p->ranks[first].node)
+                end++;
+        if (p->n_worlds > 1) {
+                o->n_ranks = (uint32_t)(end - first);
+                o->ranks = xcalloc(o->n_ranks, sizeof(*o->ranks));
+                for (int i = first; i < end; i++)
+                        o->ranks[i - first] = (uint32_t)i;
+        }
+        return end;
+}
+
+/* Asks the node of rank .next. False: it cannot be asked. */
+static bool ask_ras_node(struct look_ras *r)
+{
+        const struct plan *p = r->run->plan;
+        struct inspect_order o = { .number = r->number, .what = INSPECT_RAS };
+        int node = p->ranks[r->next].node;
+        bool asked;
+
+        r->next = name_ras_ranks(p, r->next, &o);
+        r->tries++;
+        asked = clock_ms() < r->until && job_inspect(r->run->job, (size_t)node, &o);
+        inspect_order_finish(&o);
+        if (asked)
+                r->node = node;
+        return asked;
+}
+
+/* Asks the next node of the world, or the first one of the next world. */
 static void ask_next_node(struct look_ras *r)
 {
-        struct inspect_order o = { .number = r->number, .what = INSPECT_RAS };
+        const struct plan *p = r->run->plan;
 
-        for (size_t next = (size_t)(r->node + 1);
-             next < MIN(r->run->plan->n_nodes, (size_t)NODES_MAX); next++)
-                if (clock_ms() < r->until && job_inspect(r->run->job, next, &o)) {
-                        r->node = (int)next;
-                        return;
-                }
         r->node = -1;
+        for (; r->world < p->n_worlds; r->world++, r->tries = 0) {
+                const struct plan_world *w = &p->worlds[r->world];
+
+                r->next = MAX(r->next, w->first);
+                while (r->next < w->first + w->size && r->tries < NODES_MAX)
+                        if (ask_ras_node(r))
+                                return;
+        }
+}
+
+static void end_ras_world(struct look_ras *r)
+{
+        r->world++;
+        r->tries = 0;
+        ask_next_node(r);
 }
 
 void look_ras_begin(struct look_ras *r, const struct run_view *run, uint32_t number, int64_t until)
@@ -60,27 +105,30 @@ static bool take_ras_text(struct look_ras *r, struct ras_reply *m)
                         ras_finish(&a);
                 return false;
         }
-        r->texts[m->look] = STEAL(&m->text);
-        r->host = node_at(r, (size_t)r->node)->host->name;
+        buf_printf(&r->texts, "\n=== NCCL's RAS on %s, answer %d\n%s",
+                   node_at(r, (size_t)r->node)->host->name, m->look + 1, m->text);
         if (!m->look) {
                 r->first = a;
+                r->has_first = true;
                 return true;
         }
         ras_keep_lasting(&a, &r->first);
-        r->lasting = a;
+        ras_join(&r->lasting, &a);
         r->answered = true;
         return true;
 }
 
 void look_ras_take(struct look_ras *r, int node, struct ras_reply *m)
 {
-        bool again = m->look;
-
         if (!look_ras_is_asked(r) || m->number != r->number || node != r->node ||
-            again != (r->texts[0] != NULL))
+            m->look != r->has_first)
                 return;
         if (!*m->problem && take_ras_text(r, m)) {
-                r->node = again ? -1 : r->node;
+                if (!m->look)
+                        return;
+                ras_finish(&r->first);
+                r->has_first = false;
+                end_ras_world(r);
                 return;
         }
         if (*m->problem || *m->text) {
@@ -90,8 +138,7 @@ void look_ras_take(struct look_ras *r, int node, struct ras_reply *m)
         }
         /* The next node begins with a first answer of its own. */
         ras_finish(&r->first);
-        free_textp(&r->texts[0]);
-        r->texts[0] = NULL;
+        r->has_first = false;
         ask_next_node(r);
 }
 
@@ -139,27 +186,23 @@ void look_ras_use(struct look_ras *r, const struct why_rank *ranks, size_t n, st
         if (r->answered) {
                 ras_map(&r->lasting, find_ras_rank, &x);
                 why_use_ras(ranks, n, &r->lasting, f);
-        } else if (r->problem) {
-                strv_push(&f->notes, r->problem);
-        } else if (look_ras_is_asked(r) && r->texts[0]) {
-                strv_push(&f->notes, "NCCL's RAS has answered only once");
         }
+        if (r->problem && (!r->answered || r->run->plan->n_worlds > 1))
+                strv_push(&f->notes, r->problem);
+        else if (!r->answered && r->has_first)
+                strv_push(&f->notes, "NCCL's RAS has answered only once");
 }
 
 void look_ras_report(const struct look_ras *r, struct buf *to)
 {
-        for (int i = 0; i < 2; i++)
-                if (r->texts[i])
-                        buf_printf(to, "\n=== NCCL's RAS on %s, answer %d\n%s", r->host, i + 1,
-                                   r->texts[i]);
+        buf_append(to, buf_data(&r->texts), buf_len(&r->texts));
 }
 
 void look_ras_finish(struct look_ras *r)
 {
         ras_finish(&r->first);
         ras_finish(&r->lasting);
-        free(r->texts[0]);
-        free(r->texts[1]);
+        buf_finish(&r->texts);
         free(r->problem);
         *r = (struct look_ras){ 0 };
 }

@@ -2,8 +2,8 @@
 /*
  * Look_ras: asks NCCL's RAS during a look at the ranks
  *
- * RAS of one node answers for the whole job: the first nodes are asked in turn until one has
- * answered twice, or no node or no time is left.
+ * RAS of one node answers for the whole world: the first nodes of each world are asked in turn
+ * until one has answered twice, or no node or no time is left.
  */
 #pragma once
 
@@ -19,14 +19,17 @@
 
 struct look_ras {
         const struct run_view *run;
-        uint32_t number; /* of the orders; 0 = none was given */
-        int64_t until;   /* clock_ms() */
-        int node;        /* the asked node, -1 = none: all is known */
-        bool answered;   /* twice */
-        struct ras_answer first, lasting;
-        char *texts[2];   /* as received; NULL = none */
-        char *problem;    /* of the last node with a problem; NULL = none */
-        const char *host; /* the node with the answers */
+        uint32_t number;                  /* of the orders; 0 = none was given */
+        int64_t until;                    /* clock_ms() */
+        int node;                         /* the asked node, -1 = none: all is known */
+        size_t world;                     /* the asked one */
+        int next;                         /* the node of this rank is asked next */
+        int tries;                        /* nodes of the world that were asked */
+        bool has_first;                   /* the first answer of the asked node is in .first */
+        bool answered;                    /* twice, by a world */
+        struct ras_answer first, lasting; /* .lasting: of all worlds that have answered */
+        struct buf texts;                 /* of all answers, for the report */
+        char *problem;                    /* of the last node with a problem; NULL = none */
 };
 
 /* Begins a look that ends at @until. */

@@ -459,6 +459,20 @@ void ras_keep_lasting(struct ras_answer *now, const struct ras_answer *before)
         close_comms(now);
 }
 
+void ras_join(struct ras_answer *to, struct ras_answer *from)
+{
+        if (!*to->version)
+                memcpy(to->version, from->version, sizeof(to->version));
+        to->n_all = to->n_all < 0 || from->n_all < 0 ? -1 : to->n_all + from->n_all;
+        if (from->n_comms) {
+                to->comms = xrealloc(to->comms, to->n_comms + from->n_comms, sizeof(*to->comms));
+                memcpy(&to->comms[to->n_comms], from->comms, from->n_comms * sizeof(*to->comms));
+                to->n_comms += from->n_comms;
+        }
+        free(from->comms);
+        *from = (struct ras_answer){ 0 };
+}
+
 void ras_map(struct ras_answer *a, int (*find)(void *ctx, const struct ras_process *p), void *ctx)
 {
         for (size_t i = 0; i < a->n_comms; i++) {

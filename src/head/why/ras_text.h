@@ -53,5 +53,7 @@ void ras_finish(struct ras_answer *a);
 /* Drops from @now every difference that @before, an earlier answer, does not have: in a running
  * job, differences are gone a moment later. */
 void ras_keep_lasting(struct ras_answer *now, const struct ras_answer *before);
+/* Moves the differences of another world's answer to those of @to, which may be all zeros. */
+void ras_join(struct ras_answer *to, struct ras_answer *from);
 /* Fills .world of all processes. */
 void ras_map(struct ras_answer *a, int (*find)(void *ctx, const struct ras_process *p), void *ctx);
