@@ -93,6 +93,7 @@ start -v "${job[@]}" --hang-after 1s --on-hang stop --main trainer --label none 
     --role trainer --nodes 2 -n 2 "$BUILD/tests/clients/hanging" all-compute 9
 ok 'a look finds no hang' wait_for grep -q 'no rank of a world has gone on for 1.0s, but no hang is visible: ' "$ERR"
 lacks 'an idle server is none' "$ERR" HN811
+is 'nor for a user who asks' "$("$HNLAUNCH" why --json 2>why.err | python3 -c 'import json, sys; a = json.load(sys.stdin); print(a["kind"], "server" in a["text"])')" 'no hang False'
 kill -INT "$PID"
 finish
 exits 'and the job went on' 130

@@ -263,8 +263,8 @@ void job_begin_look(struct job *j);
 /* A look has found a hang in @worlds; @tell: one begun by config.why.quiet(). False: a rank there
  * has done something meanwhile, or the hang is told already. */
 bool job_still_hangs(struct job *j, const struct intlist *worlds, bool tell);
-/* Returns how a look begun by config.why.quiet() takes the ranks of a world. */
-enum why_share job_look_share(const struct job *j, int world);
+/* Returns how a look takes the ranks of a world. @unasked: one begun by config.why.quiet(). */
+enum why_share job_look_share(const struct job *j, int world, bool unasked);
 /* A look has found a hang, or which rank the others have missed: .brief names it in the reason for
  * which the ranks are being stopped, or will be while the hang stands. */
 void job_blame(struct job *j, const struct why_finding *f);

@@ -90,9 +90,9 @@ bool job_still_hangs(struct job *j, const struct intlist *worlds, bool tell)
         return job_status_hangs(j->status, worlds, tell);
 }
 
-enum why_share job_look_share(const struct job *j, int world)
+enum why_share job_look_share(const struct job *j, int world, bool unasked)
 {
-        return job_status_share(j->status, world);
+        return job_status_share(j->status, world, unasked);
 }
 
 json_t *job_describe_waits(const struct job *j)

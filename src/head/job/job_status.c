@@ -480,9 +480,9 @@ bool job_status_hangs(struct job_status *s, const struct intlist *worlds, bool t
         return s->attempt->state == JOB_RUNNING && world_watches_found(&s->hangs, worlds, tell);
 }
 
-enum why_share job_status_share(const struct job_status *s, int world)
+enum why_share job_status_share(const struct job_status *s, int world, bool unasked)
 {
-        return world_watches_share(&s->hangs, world);
+        return world_watches_share(&s->hangs, world, unasked);
 }
 
 void job_status_joined(struct job_status *s, int rank)

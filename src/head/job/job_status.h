@@ -46,8 +46,8 @@ void job_status_dumping(struct job_status *s, bool on);
 /* A look has found a hang in @worlds; @tell: one that config.why.quiet() has begun. False: a rank
  * there has done something meanwhile, the ranks do not run, or the hang is told already. */
 bool job_status_hangs(struct job_status *s, const struct intlist *worlds, bool tell);
-/* Returns how a look that config.why.quiet() begins takes the ranks of a world. */
-enum why_share job_status_share(const struct job_status *s, int world);
+/* Returns how a look takes the ranks of a world. @unasked: one that config.why.quiet() begins. */
+enum why_share job_status_share(const struct job_status *s, int world, bool unasked);
 /* Whether the hang that was found last goes on. */
 bool job_status_still_hangs(const struct job_status *s);
 /* Returns for how long it goes on, from the last sign of life on, in milliseconds; 0 = no hang. */

@@ -164,14 +164,14 @@ int64_t world_watches_silent_ms(const struct world_watches *w)
         return clock_ms() - w->v[w->hung].hang.alive_ms;
 }
 
-enum why_share world_watches_share(const struct world_watches *w, int world)
+enum why_share world_watches_share(const struct world_watches *w, int world, bool due)
 {
         const struct world_hang *own = &w->v[world];
 
         if (w->n == 1)
                 return WHY_JUDGED;
-        if (!hang_watch_is_silent(&own->hang, clock_ms()) || own->hang.told ||
-            !has_living_ranks(w, (size_t)world))
+        if (due && (!hang_watch_is_silent(&own->hang, clock_ms()) || own->hang.told ||
+                    !has_living_ranks(w, (size_t)world)))
                 return WHY_LEFT_OUT;
         return own->idles && some_world_works(w) ? WHY_IDLES : WHY_JUDGED;
 }

@@ -49,5 +49,6 @@ bool world_watches_found(struct world_watches *w, const struct intlist *worlds, 
 bool world_watches_stand(const struct world_watches *w);
 /* Returns the time without a sign of life of the world that hangs; world_watches_stand(). */
 int64_t world_watches_silent_ms(const struct world_watches *w);
-/* Returns how a look that was due takes the ranks of a world. */
-enum why_share world_watches_share(const struct world_watches *w, int world);
+/* Returns how a look takes the ranks of a world. @due: it was begun because it was due; a look that
+ * a user has asked for leaves no world out. */
+enum why_share world_watches_share(const struct world_watches *w, int world, bool due);

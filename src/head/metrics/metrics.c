@@ -72,9 +72,14 @@ static void add_rank(const struct metrics *m, struct buf *b, const char *name, i
 
         buf_printf(b, "hnlaunch_%s{rank=\"%d\",host=", name, rank);
         add_value(b, m->s.hosts->v[plan->nodes[r->node].host].name);
-        if (r->role)
+        if (r->role) {
+                int replica = plan_find_replica(plan, (size_t)r->world);
+
                 buf_printf(b, ",role=\"%s\",role_rank=\"%d\"", r->role,
                            rank - plan->worlds[r->world].first);
+                if (replica >= 0)
+                        buf_printf(b, ",replica=\"%d\"", replica);
+        }
 }
 
 /* Appends a time of the event stream as seconds since 1970. */

@@ -288,18 +288,23 @@ char *plan_ranks_name(const struct plan *plan, const struct intlist *ranks)
         return name;
 }
 
-/* Appends the count of the role that begins with entry @i. */
+/* Appends the count of the role that begins with entry @i. Replicas may share nodes: those of each
+ * are told, "2 x 4 ranks on 1 node". */
 static void count_role(const struct role_list *p, size_t i, bool first, bool brief, struct buf *to)
 {
-        int ranks = 0, nodes = 0;
+        const struct listed_role *role = &p->v[i];
+        int ranks = 0, replicas = 0, nodes = role->nodes;
 
-        for (size_t k = i; k < p->n && !strcmp(p->v[k].name, p->v[i].name); k++) {
+        for (size_t k = i; k < p->n && !strcmp(p->v[k].name, role->name); k++, replicas++) {
                 ranks += p->v[k].size;
-                nodes += p->v[k].nodes;
+                nodes = MAX(nodes, p->v[k].nodes);
         }
-        buf_printf(to, "%s%s %d", first ? "" : ", ", p->v[i].name, ranks);
+        buf_printf(to, "%s%s ", first ? "" : ", ", role->name);
+        if (!brief && replicas > 1)
+                buf_printf(to, "%d x ", replicas);
+        buf_printf(to, "%d", brief ? ranks : role->size);
         if (!brief && first)
-                buf_printf(to, " rank%s on %d node%s", ranks == 1 ? "" : "s", nodes,
+                buf_printf(to, " rank%s on %d node%s", role->size == 1 ? "" : "s", nodes,
                            nodes == 1 ? "" : "s");
         else if (!brief)
                 buf_printf(to, " on %d", nodes);

@@ -468,8 +468,7 @@ static void begin_steps(struct look *w)
                 w->ranks[i].first = plan->worlds[plan->ranks[i].world].first;
                 w->ranks[i].role = plan->ranks[i].role;
                 w->ranks[i].replica = plan_find_replica(plan, (size_t)plan->ranks[i].world);
-                if (w->unasked)
-                        w->ranks[i].share = job_look_share(w->r->job, plan->ranks[i].world);
+                w->ranks[i].share = job_look_share(w->r->job, plan->ranks[i].world, w->unasked);
                 w->ranks[i].host = w->r->hosts->v[plan->nodes[plan->ranks[i].node].host].name;
         }
         w->step = WHY_LOOKING;

@@ -158,12 +158,16 @@ TEST_WITH(set_up, tear_down, ranks_have_their_role)
 
         ranks[1].role = "infer";
         ranks[1].world = 1;
+        ranks[1].program = 1;
         emit(s, EVENT_RUN_START, -1, 2, 2);
         rank_board_step(&s->ranks, 0, 1, 0);
         rank_board_step(&s->ranks, 1, 7, 0);
         expect_text(s, "hnlaunch_rank_step{rank=\"0\",host=\"gpu001\"} 1\n");
         expect_text(s, "d\",role=\"infer\",role_rank=\"0\"} 7\n");
         expect_text(s, ",role=\"infer\",role_rank=\"0\",stream=\"stdout\"} 0\n");
+        /* Both run one program: they are replicas. */
+        ranks[1].program = 0;
+        expect_text(s, ",role=\"infer\",role_rank=\"0\",replica=\"1\"} 7\n");
         ranks[1].role = NULL;
         ranks[1].world = 0;
 }
