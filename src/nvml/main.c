@@ -6,7 +6,7 @@
  * load a library; and a separate process, because a call into a driver in trouble may not return.
  * It writes a record about once a second to descriptor 0, which is a pipe to the agent: the library
  * may print to the others. The helper ends with the reader of the pipe. With an argument the helper
- * writes once which processes hold memory of the GPUs.
+ * writes once which processes hold memory of the GPUs, and the health of these.
  *
  * Names, signatures and units of NVML are written by hand from NVIDIA's reference of the API. A
  * library that lacks the function of a figure gives the others.
@@ -45,6 +45,26 @@ struct nvml_process {
         unsigned instance, compute_instance; /* of a part of a GPU */
 };
 
+/* nvmlGpuFabricInfo_v2_t. */
+struct nvml_fabric {
+        unsigned version;
+        unsigned char cluster[16]; /* zeros: of this node alone */
+        int status;                /* once the state is complete: 0, or an error */
+        unsigned clique;
+        unsigned char state;
+        unsigned health; /* fields of some bits */
+};
+
+enum {
+        FABRIC_VERSION = 2,
+        FABRIC_NOT_SUPPORTED = 0,
+        FABRIC_NOT_STARTED = 1,
+        FABRIC_IN_PROGRESS = 2,
+        DEGRADED_SHIFT = 0, /* of two bits each: 0 not known, 1 yes, 2 no */
+        BAD_ROUTE_SHIFT = 4,
+        MISFIT_SHIFT = 8, /* of four bits: 0 not known, 1 none, others tell what is wrong */
+};
+
 /* Each returns 0 for success. */
 static struct {
         int (*init)(void);
@@ -56,6 +76,9 @@ static struct {
         int (*get_power)(void *gpu, unsigned *milliwatts);
         int (*get_ecc)(void *gpu, int kind, int counter, unsigned long long *n);
         int (*get_processes)(void *gpu, unsigned *n, struct nvml_process *v);
+        int (*get_remap)(void *gpu, unsigned *correctable, unsigned *uncorrectable,
+                         unsigned *pending, unsigned *failed);
+        int (*get_fabric)(void *gpu, struct nvml_fabric *fabric);
 } nvml;
 
 /* False: there is no library, or it lacks what no figure can do without. */
@@ -74,6 +97,8 @@ static bool open_nvml(void)
                 { "nvmlDeviceGetPowerUsage", &nvml.get_power },
                 { "nvmlDeviceGetTotalEccErrors", &nvml.get_ecc },
                 { "nvmlDeviceGetComputeRunningProcesses_v3", &nvml.get_processes },
+                { "nvmlDeviceGetRemappedRows", &nvml.get_remap },
+                { "nvmlDeviceGetGpuFabricInfoV", &nvml.get_fabric },
         };
         void *library = library_open("libnvidia-ml.so.1", RTLD_NOW), *function;
 
@@ -145,14 +170,59 @@ static void add_holders(struct gpu_holders *to, uint32_t index, void *gpu)
                 to->v[to->n++] = (struct gpu_holder){ index, v[i].pid, get_mib(v[i].used) };
 }
 
+static uint8_t get_remap_state(void *gpu)
+{
+        unsigned correctable, uncorrectable, pending = 0, failed = 0;
+
+        if (!gpu || !nvml.get_remap ||
+            nvml.get_remap(gpu, &correctable, &uncorrectable, &pending, &failed) != 0)
+                return GPU_HEALTH_UNKNOWN;
+        return failed ? GPU_REMAP_FAILED : pending ? GPU_REMAP_PENDING : GPU_REMAP_NONE;
+}
+
+static uint8_t read_fabric_state(const struct nvml_fabric *f)
+{
+        unsigned misfit = f->health >> MISFIT_SHIFT & 15;
+
+        if (f->state == FABRIC_NOT_SUPPORTED)
+                return GPU_FABRIC_NONE;
+        if (f->state == FABRIC_NOT_STARTED || f->state == FABRIC_IN_PROGRESS)
+                return f->state == FABRIC_NOT_STARTED ? GPU_FABRIC_NOT_STARTED
+                                                      : GPU_FABRIC_IN_PROGRESS;
+        if (f->status)
+                return GPU_FABRIC_ERROR;
+        if ((f->health >> BAD_ROUTE_SHIFT & 3) == 1)
+                return GPU_FABRIC_BAD_ROUTE;
+        if (misfit > 1)
+                return GPU_FABRIC_MISFIT;
+        return (f->health >> DEGRADED_SHIFT & 3) == 1 ? GPU_FABRIC_DEGRADED : GPU_FABRIC_READY;
+}
+
+static void add_fabric(struct gpu_holders *to, uint32_t index, void *gpu)
+{
+        static const unsigned char alone[sizeof(((struct nvml_fabric *)0)->cluster)];
+        struct nvml_fabric f = { .version = sizeof(f) | FABRIC_VERSION << 24 };
+
+        to->fabric[index] = GPU_HEALTH_UNKNOWN;
+        if (!gpu || !nvml.get_fabric || nvml.get_fabric(gpu, &f) != 0)
+                return;
+        to->fabric[index] = read_fabric_state(&f);
+        to->domain[index] = to->fabric[index] != GPU_FABRIC_NONE &&
+                            memcmp(f.cluster, alone, sizeof(alone)) != 0;
+}
+
 static _Noreturn void tell_holders(void *const *gpus, uint32_t n)
 {
         static struct gpu_holders holders = { .mark = GPU_RECORD_MARK };
 
         memset(holders.ecc, 0xff, sizeof(holders.ecc)); /* GPU_RECORD_UNKNOWN */
+        memset(holders.fabric, 0xff, sizeof(holders.fabric));
+        memset(holders.remap, 0xff, sizeof(holders.remap));
         for (uint32_t i = 0; i < n; i++) {
                 add_holders(&holders, i, gpus[i]);
                 holders.ecc[i] = get_ecc_errors(gpus[i]);
+                holders.remap[i] = get_remap_state(gpus[i]);
+                add_fabric(&holders, i, gpus[i]);
         }
         _exit(write(AGENT, &holders, sizeof(holders)) != sizeof(holders));
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# `hnlaunch check` tells ECC errors and processes of GPUs, a missing GPU, and a driver that does not answer. Library and driver's files are made here.
+# `hnlaunch check` tells ECC errors, broken memory, the fabric and processes of GPUs, Xids, a missing GPU, and a driver that does not answer. Library and driver's files are made here.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 # shellcheck source=tests/lib/driver_files.sh
@@ -29,12 +29,71 @@ row '... with their model' 'gpu.model +pass +1 +NVIDIA H100'
 row '... and the driver' 'gpu.driver +pass +1 +570.86.15'
 row 'no ECC errors' 'gpu.ecc +pass +1 +0'
 row 'no processes' 'gpu.processes +pass +1 +0'
+row 'no memory is replaced' 'gpu.remap +pass +1 +none'
+has 'GPUs without a fabric are told' "$OUT" 'not run: gpu.fabric: the driver does not tell the state of the fabric'
+has '... and need no IMEX' "$OUT" 'not run: gpu.imex: the GPUs are of no NVLink domain of several nodes'
 
 echo 2 >word.ecc
 hn check --local 3
 exits 'ECC errors fail' 69
 row '... and are told' 'gpu.ecc +fail +1 +localhost: [0-9]+ \([0-9]+ of GPU [0-9]\), expected 0'
-echo 0 >word.ecc
+rm word.ecc
+
+echo 0 1 >word.remap
+hn check --local 3
+exits 'memory that cannot be replaced fails' 69
+row '... with the GPU' 'gpu.remap +fail +1 +localhost: failed \(GPU 1\), expected none'
+echo 1 0 >word.remap
+hn check --local 3
+exits 'memory to be replaced warns' 0
+row '... with the GPU, too' 'gpu.remap +warn +1 +localhost: pending \(GPU 1\), expected none'
+echo 0 0 >word.remap
+
+echo 3 0 0xaa 0 >word.fabric # each field of two bits says no
+hn check --local 3
+row 'a fabric within the node is ready' 'gpu.fabric +pass +1 +ready'
+has '... and needs no IMEX' "$OUT" 'gpu.imex: the GPUs are of no NVLink domain'
+fabric() { # RECORD WORDS
+    echo "$1" >word.fabric
+    hn check --local 3
+    exits "fabric $1 fails" 69
+    row "... as $2" "gpu.fabric +fail +1 +localhost: $2 \(GPU 0\), expected ready"
+}
+fabric '1 0 0 0' 'not started'
+fabric '2 0 0 0' 'in progress'
+fabric '3 7 0 0' error
+fabric '3 0 0xa9 0' 'less bandwidth'
+fabric '3 0 0x9a 0' 'unhealthy route'
+fabric '3 0 0x4aa 0' 'wrong configuration'
+echo 3 0 0x1aa 9 >word.fabric
+hn check --local 3
+row 'a domain of several nodes is ready' 'gpu.fabric +pass +1 +ready'
+row '... and wants an IMEX channel' 'gpu.imex +warn +1 +localhost: none, expected a channel'
+rm word.fabric
+
+# The kernel log is /dev/kmsg, or a file of a syslog daemon.
+now=$(cut -d' ' -f1 /proc/uptime)
+if [[ -e /dev/kmsg ]]; then
+    log=$PWD/kmsg
+    note() { echo "6,$1,${now%.*}000000,-;$2" >>"$log"; }
+    : >kmsg
+    mount --bind kmsg /dev/kmsg
+else
+    log=/var/log/kern.log
+    note() { echo "Nov  1 12:00:00 n1 kernel: [ ${now%.*}.000000] $2" >>"$log"; }
+    mount -t tmpfs none /var/log
+    hn check --local 3
+    has 'a log that cannot be read passes nothing' "$OUT" "not run: gpu.xid: this user may not read the kernel's log"
+fi
+note 1 'usb 1-1: new device'
+note 2 'NVRM: Xid (PCI:0000:11:00): 13, pid=7, Graphics Exception'
+hn check --local 3
+row 'an error of a program breaks no GPU' 'gpu.xid +pass +1 +none'
+note 3 'NVRM: Xid (PCI:0000:11:00): 79, pid=7, GPU has fallen off the bus.'
+hn check --local 3
+exits 'an Xid of broken hardware fails' 69
+row '... with the GPU' 'gpu.xid +fail +1 +localhost: 79 \(fallen off the bus\) of GPU 0000:11:00, expected none'
+: >"$log"
 
 sleep 1000 &
 holder=$!
@@ -51,7 +110,7 @@ row '... and are told' 'gpu.count +fail +1 +localhost: 3, expected 4'
 export LD_LIBRARY_PATH=$PWD/none
 hn check --local 3
 if ! ldconfig -p | grep -q libnvidia-ml.so.1; then
-    has 'without the library nothing passes' "$OUT" 'not run: gpu.ecc, gpu.processes: the driver does not answer'
+    has 'without the library nothing passes' "$OUT" 'not run: gpu.ecc, gpu.remap, gpu.fabric, gpu.imex, gpu.processes: the driver does not answer'
 fi
 nothing_left 'nothing is left'
 done_testing

@@ -6,7 +6,9 @@
  * signatures and units are NVML's; -DWITHOUT_COUNT and -DWITHOUT_POWER leave a function out.
  * Figures differ from GPU to GPU. Processes with memory are in $FAKE_NVML.processes, a line
  * "GPU PID MIB" each, uncorrected ECC errors of all GPUs in $FAKE_NVML.ecc; who asks for those of
- * GPU 0 adds a line to $FAKE_NVML.asked.
+ * GPU 0 adds a line to $FAKE_NVML.asked. $FAKE_NVML.remap has "PENDING FAILED" of GPU 1, and
+ * $FAKE_NVML.fabric "STATE STATUS HEALTH CLUSTER" of all; the others have no such rows and, without
+ * the file, no fabric.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +16,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SUCCESS = 0, DRIVER_NOT_LOADED = 9, GPU_IS_LOST = 15 };
+enum {
+        SUCCESS = 0,
+        NOT_SUPPORTED = 3,
+        DRIVER_NOT_LOADED = 9,
+        GPU_IS_LOST = 15,
+        WRONG_VERSION = 25
+};
 
 struct use {
         unsigned gpu, memory;
@@ -22,6 +30,15 @@ struct use {
 
 struct memory {
         unsigned long long total, free, used;
+};
+
+struct fabric {
+        unsigned version;
+        unsigned char cluster[16];
+        int status;
+        unsigned clique;
+        unsigned char state;
+        unsigned health;
 };
 
 struct process {
@@ -39,6 +56,9 @@ int nvmlDeviceGetTemperature(void *gpu, int sensor, unsigned *to);
 int nvmlDeviceGetPowerUsage(void *gpu, unsigned *to);
 int nvmlDeviceGetComputeRunningProcesses_v3(void *gpu, unsigned *n, struct process *to);
 int nvmlDeviceGetTotalEccErrors(void *gpu, int kind, int counter, unsigned long long *to);
+int nvmlDeviceGetRemappedRows(void *gpu, unsigned *correctable, unsigned *uncorrectable,
+                              unsigned *pending, unsigned *failed);
+int nvmlDeviceGetGpuFabricInfoV(void *gpu, struct fabric *to);
 
 static void burn_ms(long ms)
 {
@@ -176,5 +196,37 @@ int nvmlDeviceGetTotalEccErrors(void *gpu, int kind, int counter, unsigned long 
                 *to += index_of(gpu);
         if (f)
                 fclose(f);
+        return do_as_told();
+}
+
+int nvmlDeviceGetRemappedRows(void *gpu, unsigned *correctable, unsigned *uncorrectable,
+                              unsigned *pending, unsigned *failed)
+{
+        FILE *f = open_file("remap", "r");
+
+        *correctable = *uncorrectable = *pending = *failed = 0;
+        if (f && index_of(gpu) == 1 && fscanf(f, "%u %u", pending, failed) != 2)
+                abort();
+        if (f)
+                fclose(f);
+        return do_as_told();
+}
+
+int nvmlDeviceGetGpuFabricInfoV(void *gpu, struct fabric *to)
+{
+        FILE *f = open_file("fabric", "r");
+        unsigned state = 0, cluster = 0;
+
+        if (!f)
+                return NOT_SUPPORTED;
+        if (to->version != (sizeof(*to) | 2 << 24))
+                return WRONG_VERSION;
+        memset(to, 0, sizeof(*to));
+        if (fscanf(f, "%u %d %x %u", &state, &to->status, &to->health, &cluster) != 4)
+                abort();
+        fclose(f);
+        to->state = (unsigned char)state;
+        to->cluster[15] = (unsigned char)cluster;
+        to->clique = index_of(gpu);
         return do_as_told();
 }

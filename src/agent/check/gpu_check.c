@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The helper hnlaunch-nvml asks the driver once, and each fact stands for all GPUs of the node: the
+ * worst one is named. Xids come from the kernel's log, where the user may read the log.
+ */
 #include "agent/check/gpu_check.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/core/proc.h"
 #include "agent/inspect/node_facts.h"
@@ -11,6 +18,9 @@
 #include "base/memory.h"
 
 enum { VERSION_FILE_MAX = 64 << 10 };
+
+/* Older messages may be of trouble that a restart of the driver has ended. */
+#define XID_AGE_US (24 * 3600 * 1000000ULL)
 
 static const char no_driver[] = "no NVIDIA driver";
 
@@ -93,10 +103,93 @@ static void add_gpu_ecc(struct checked *m, const struct gpu_holders *h)
         checked_add(m, "gpu.ecc", text, "");
 }
 
-void gpu_check_holders(struct checked *m, const struct gpu_holders *h, bool named)
+/* Adds the worst state of all GPUs: the largest. States up to @good are no trouble. */
+static void add_gpu_state(struct checked *m, const char *name, const uint8_t *states,
+                          const char *const *words, uint8_t good, const char *unknown)
+{
+        char text[CHECK_VALUE];
+        uint32_t worst = GPU_RECORD_GPUS;
+
+        for (uint32_t i = 0; i < GPU_RECORD_GPUS; i++)
+                if (states[i] != GPU_HEALTH_UNKNOWN &&
+                    (worst == GPU_RECORD_GPUS || states[i] > states[worst]))
+                        worst = i;
+        if (worst == GPU_RECORD_GPUS) {
+                checked_add(m, name, "", unknown);
+                return;
+        }
+        snprintf(text, sizeof(text), states[worst] > good ? "%s (GPU %u)" : "%s",
+                 words[states[worst]], worst);
+        checked_add(m, name, text, "");
+}
+
+static void add_gpu_health(struct checked *m, const struct gpu_holders *h)
+{
+        static const char *const fabric[GPU_FABRIC_STATES] = {
+                [GPU_FABRIC_NONE] = "none",
+                [GPU_FABRIC_READY] = "ready",
+                [GPU_FABRIC_NOT_STARTED] = "not started",
+                [GPU_FABRIC_IN_PROGRESS] = "in progress",
+                [GPU_FABRIC_ERROR] = "error",
+                [GPU_FABRIC_DEGRADED] = "less bandwidth",
+                [GPU_FABRIC_BAD_ROUTE] = "unhealthy route",
+                [GPU_FABRIC_MISFIT] = "wrong configuration",
+        };
+        static const char *const remap[GPU_REMAP_STATES] = { "none", "pending", "failed" };
+
+        add_gpu_state(m, "gpu.remap", h->remap, remap, GPU_REMAP_NONE,
+                      "the driver remaps no rows of these GPUs");
+        add_gpu_state(m, "gpu.fabric", h->fabric, fabric, GPU_FABRIC_READY,
+                      "the driver does not tell the state of the fabric");
+}
+
+/* Adds the channels by which programs share memory of GPUs with other nodes of an NVLink domain. */
+static void add_imex(struct checked *m, const struct gpu_holders *h, const char *root)
+{
+        CLEANUP(free_textp)
+        char *path = xasprintf("%s/dev/nvidia-caps-imex-channels", root);
+        char first[CHECK_NAME] = "none";
+        bool is_domain = false;
+        struct dirent *entry;
+        DIR *folder;
+
+        for (uint32_t i = 0; i < GPU_RECORD_GPUS; i++)
+                is_domain |= h->domain[i] == 1;
+        if (!is_domain) {
+                checked_add(m, "gpu.imex", "", "the GPUs are of no NVLink domain of several nodes");
+                return;
+        }
+        folder = opendir(path);
+        while (folder && (entry = readdir(folder)))
+                if (!strncmp(entry->d_name, "channel", 7) &&
+                    faccessat(dirfd(folder), entry->d_name, R_OK | W_OK, 0) == 0 &&
+                    (!strcmp(first, "none") || strverscmp(entry->d_name, first) < 0))
+                        snprintf(first, sizeof(first), "%.20s", entry->d_name);
+        if (folder)
+                closedir(folder);
+        checked_add(m, "gpu.imex", first, "");
+}
+
+static void add_xid(struct checked *m)
+{
+        char text[CHECK_VALUE];
+        struct xid xid;
+        int r = node_facts_find_xid(&xid, XID_AGE_US);
+
+        snprintf(text, sizeof(text), "none");
+        if (r > 0)
+                snprintf(text, sizeof(text), "%u (%s) of GPU %s", xid.number, xid.words,
+                         xid.address);
+        checked_add(m, "gpu.xid", r < 0 ? "" : text,
+                    r < 0 ? "this user may not read the kernel's log" : "");
+}
+
+void gpu_check_holders(struct checked *m, const struct gpu_holders *h, bool named, const char *root)
 {
         add_gpu_processes(m, h, named);
         add_gpu_ecc(m, h);
+        add_gpu_health(m, h);
+        add_imex(m, h, root);
 }
 
 void gpu_check(struct checked *m, const char *root)
@@ -105,11 +198,18 @@ void gpu_check(struct checked *m, const char *root)
         const char *why = version ? "the driver does not answer" : no_driver;
         struct gpu_holders h;
 
+        static const char *const asked[] = { "gpu.processes", "gpu.ecc", "gpu.remap", "gpu.fabric",
+                                             "gpu.imex" };
+
         checked_add(m, "gpu.driver", version ? version : "none", "");
+        if (version)
+                add_xid(m);
+        else
+                checked_add(m, "gpu.xid", "", no_driver);
         if (node_facts_ask_holders(&h)) {
-                gpu_check_holders(m, &h, node_facts_in_first_pids());
+                gpu_check_holders(m, &h, node_facts_in_first_pids(), root);
                 return;
         }
-        checked_add(m, "gpu.processes", "", why);
-        checked_add(m, "gpu.ecc", "", why);
+        for (size_t i = 0; i < ARRAY_SIZE(asked); i++)
+                checked_add(m, asked[i], "", why);
 }

@@ -11,5 +11,6 @@
  * "" = the machine's own. */
 void gpu_check(struct checked *m, const char *root);
 
-/* Adds the answer of the driver. @named: process numbers are valid here. */
-void gpu_check_holders(struct checked *m, const struct gpu_holders *h, bool named);
+/* Adds the answer of the driver. @named: process numbers are valid here. @root: as above. */
+void gpu_check_holders(struct checked *m, const struct gpu_holders *h, bool named,
+                       const char *root);

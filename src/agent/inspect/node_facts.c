@@ -177,55 +177,85 @@ static bool is_of_ranks(const struct inspect_order *o, const char *address)
         return false;
 }
 
+/* A search for messages of broken GPUs; the newest counts. */
+struct xid_search {
+        const struct inspect_order *o; /* with the GPUs that count; NULL = any */
+        uint64_t since_us;
+        uint64_t last_us; /* the time of the line before */
+        bool found;
+        struct xid xid;
+};
+
 /* A file has lines of earlier boots, too, whose clock began anew: what follows the last of them
  * counts. */
-static void forget_earlier_boot(struct node_facts *m, const char *line, uint64_t *last_us)
+static void forget_earlier_boot(struct xid_search *s, const char *line)
 {
         uint64_t us;
 
         if (!read_log_time(line, &us))
                 return;
-        if (us + OUT_OF_ORDER_US < *last_us)
-                *m->gpu = '\0';
-        *last_us = us;
+        if (us + OUT_OF_ORDER_US < s->last_us)
+                s->found = false;
+        s->last_us = us;
 }
 
-/* The newest message counts. @last_us: the time of the line before. */
-static void take_lines(struct node_facts *m, const struct inspect_order *o, struct buf *lines,
-                       uint64_t *last_us)
+static void take_lines(struct xid_search *s, struct buf *lines)
 {
-        uint64_t now_us = (uint64_t)clock_ns() / 1000, age_us = (uint64_t)o->limit_ms * 1000;
         const unsigned char *begin, *end;
         struct xid xid;
 
         while ((begin = buf_data(lines)) && (end = memchr(begin, '\n', buf_len(lines)))) {
                 CLEANUP(free_textp) char *line = xasprintf("%.*s", (int)(end - begin), begin);
 
-                forget_earlier_boot(m, line, last_us);
-                if (node_facts_read_line(&xid, line, now_us - MIN(age_us, now_us)) &&
-                    is_of_ranks(o, xid.address))
-                        snprintf(m->gpu, sizeof(m->gpu), "Xid %u (%s) of GPU %s", xid.number,
-                                 xid.words, xid.address);
+                forget_earlier_boot(s, line);
+                if (node_facts_read_line(&xid, line, s->since_us) &&
+                    (!s->o || is_of_ranks(s->o, xid.address))) {
+                        s->found = true;
+                        s->xid = xid;
+                }
                 buf_consume(lines, (size_t)(end + 1 - begin));
         }
 }
 
-/* Reads the kernel's log for errors of the ranks' GPUs, no older than the order says. */
-static void read_log(struct node_facts *m, const struct inspect_order *o)
+/* Reads the kernel's log. False: it may not be read. */
+static bool search_log(struct xid_search *s, uint64_t age_us)
 {
         CLEANUP(buf_finish) struct buf lines = BUF_INIT;
         CLEANUP(fd_closep) int fd = open_log();
-        uint64_t last_us = 0;
+        uint64_t now_us = (uint64_t)clock_ns() / 1000;
         ssize_t n;
         void *room;
 
+        s->since_us = now_us - MIN(age_us, now_us);
         while (fd >= 0 && (room = buf_reserve(&lines, READ))) {
                 n = read(fd, room, READ);
                 if (!n || (n < 0 && errno != EPIPE && errno != EINTR))
                         break; /* EPIPE: a record of /dev/kmsg was overwritten */
                 buf_advance(&lines, (size_t)MAX(n, (ssize_t)0));
-                take_lines(m, o, &lines, &last_us);
+                take_lines(s, &lines);
         }
+        return fd >= 0;
+}
+
+/* Reads the kernel's log for errors of the ranks' GPUs, no older than the order says. */
+static void read_log(struct node_facts *m, const struct inspect_order *o)
+{
+        struct xid_search s = { .o = o };
+
+        search_log(&s, (uint64_t)o->limit_ms * 1000);
+        if (s.found)
+                snprintf(m->gpu, sizeof(m->gpu), "Xid %u (%s) of GPU %s", s.xid.number, s.xid.words,
+                         s.xid.address);
+}
+
+int node_facts_find_xid(struct xid *ret, uint64_t age_us)
+{
+        struct xid_search s = { .o = NULL };
+
+        if (!search_log(&s, age_us))
+                return -EACCES;
+        *ret = s.xid;
+        return s.found;
 }
 
 static void look_at_gpu(struct node_facts *m, const struct inspect_order *o, const char *address)

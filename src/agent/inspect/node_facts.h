@@ -25,6 +25,12 @@ bool node_facts_ask_holders(struct gpu_holders *ret);
  * namespace of processes. */
 bool node_facts_in_first_pids(void);
 
+struct xid;
+
+/* Finds the newest message of a broken GPU in the kernel's log, at most @age_us old. 1; 0: there is
+ * none; -EACCES: this user may not read the log. */
+int node_facts_find_xid(struct xid *ret, uint64_t age_us);
+
 /* --- its parts -------------------------------------------------------------------------------- */
 
 /* Returns the id of a file system for comparisons between nodes: f_fsid of a network's, mixed with

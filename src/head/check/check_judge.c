@@ -128,6 +128,37 @@ static void judge_ecc(struct check_case *c)
                 set_case(c, CHECK_FAIL, "0", "has uncorrected ECC errors: %s", c->value);
 }
 
+static void judge_remap(struct check_case *c)
+{
+        if (!strncmp(c->value, "failed", 6))
+                set_case(c, CHECK_FAIL, "none", "could not replace broken memory of a GPU: %s",
+                         c->value);
+        else if (!strncmp(c->value, "pending", 7))
+                set_case(c, CHECK_WARN, "none",
+                         "has broken memory to replace at the next reset: %s", c->value);
+}
+
+static void judge_fabric(struct check_case *c)
+{
+        if (strcmp(c->value, "ready") != 0 && strcmp(c->value, "none") != 0)
+                set_case(c, CHECK_FAIL, "ready", "has an NVLink fabric that is not ready: %s",
+                         c->value);
+}
+
+static void judge_imex(struct check_case *c)
+{
+        if (!strcmp(c->value, "none"))
+                set_case(c, CHECK_WARN, "a channel",
+                         "has no IMEX channel for this user, and NVLink to other nodes needs one");
+}
+
+static void judge_xid(struct check_case *c)
+{
+        if (strcmp(c->value, "none") != 0)
+                set_case(c, CHECK_FAIL, "none", "has a broken GPU, by its kernel log: Xid %s",
+                         c->value);
+}
+
 static void judge_gpu_processes(struct check_case *c)
 {
         if (read_amount(c->value) > 0)
@@ -269,6 +300,18 @@ static const struct check_row check_rows[] = {
           .help = "install one version of the driver on all nodes" },
         { "gpu.ecc", "this number of ECC errors:", .rule = judge_ecc,
           .help = "nvidia-smi -q -d ECC shows the GPU: reset it, or have it replaced" },
+        { "gpu.remap", "replaced memory:", .rule = judge_remap,
+          .help = "reset the GPU when it is idle: nvidia-smi -r; where this fails, have it "
+                  "replaced" },
+        { "gpu.xid", "Xid", .rule = judge_xid,
+          .help = "reset the GPU, or restart the node; NVIDIA's Xid catalog tells more" },
+        { "gpu.fabric", "NVLink fabric:", .drift = CHECK_FAIL, .rule = judge_fabric,
+          .absent = "none", .why = "the GPUs have no NVLink fabric",
+          .help = "nvidia-smi -q shows the fabric: restart nvidia-fabricmanager, or leave the node "
+                  "out" },
+        { "gpu.imex", "IMEX channel", .drift = CHECK_WARN, .rule = judge_imex,
+          .help = "start nvidia-imex, and create the channel: "
+                  "NVreg_CreateImexChannel0=1 of the kernel module" },
         { "gpu.processes", "this number of processes on GPUs:", .rule = judge_gpu_processes,
           .help = "nvidia-smi shows whose processes these are: wait for them, or end them" },
         { "cpu.count", "this number of processors:", .drift = CHECK_WARN,

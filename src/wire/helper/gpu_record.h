@@ -3,8 +3,9 @@
  * Gpu_record: what the helper hnlaunch-nvml writes for the agent about the node's GPUs
  *
  * Without an argument the helper writes figures again and again, each time a gpu_record; with an
- * argument one gpu_holders, and ends. Both sides are of one build and on one machine, so the
- * layout is the compiler's. A record fits into PIPE_BUF: it is written whole or not at all.
+ * argument one gpu_holders with the health of the GPUs, and ends. Both sides are of one build and
+ * on one machine, so the layout is the compiler's. A record fits into PIPE_BUF: it is written whole
+ * or not at all.
  */
 #pragma once
 
@@ -38,10 +39,31 @@ struct gpu_holder {
         uint32_t gpu, pid, memory_mib; /* GPU_RECORD_UNKNOWN: how much is not known */
 };
 
+/* The connection of a GPU to others by NVLink. */
+enum gpu_fabric {
+        GPU_FABRIC_NONE, /* the GPU has no fabric */
+        GPU_FABRIC_READY,
+        GPU_FABRIC_NOT_STARTED,
+        GPU_FABRIC_IN_PROGRESS,
+        GPU_FABRIC_ERROR,
+        GPU_FABRIC_DEGRADED, /* less bandwidth */
+        GPU_FABRIC_BAD_ROUTE,
+        GPU_FABRIC_MISFIT, /* wrong configuration */
+        GPU_FABRIC_STATES,
+};
+
+/* What the driver does about rows of broken memory. */
+enum gpu_remap { GPU_REMAP_NONE, GPU_REMAP_PENDING, GPU_REMAP_FAILED, GPU_REMAP_STATES };
+
+#define GPU_HEALTH_UNKNOWN UINT8_MAX /* the driver does not tell */
+
 struct gpu_holders {
         uint32_t mark, n;
         struct gpu_holder v[GPU_RECORD_HOLDERS];
-        uint32_t ecc[GPU_RECORD_GPUS]; /* as in struct gpu_figures */
+        uint32_t ecc[GPU_RECORD_GPUS];   /* as in struct gpu_figures */
+        uint8_t fabric[GPU_RECORD_GPUS]; /* enum gpu_fabric */
+        uint8_t remap[GPU_RECORD_GPUS];  /* enum gpu_remap */
+        uint8_t domain[GPU_RECORD_GPUS]; /* 1: the fabric reaches other nodes */
 };
 
 _Static_assert(sizeof(struct gpu_record) <= PIPE_BUF, "written whole or not at all");

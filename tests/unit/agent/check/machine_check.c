@@ -173,7 +173,7 @@ TEST(processes_and_errors_of_gpus_are_told_with_the_largest)
         struct checked m = { 0 };
 
         memset(h.ecc, 0xff, sizeof(h.ecc));
-        gpu_check_holders(&m, &h, false);
+        gpu_check_holders(&m, &h, false, root);
         assert_string_equal(get(&m, "gpu.processes")->value, "0");
         assert_string_equal(get(&m, "gpu.ecc")->value, "");
         assert_string_equal(get(&m, "gpu.ecc")->problem, "the driver counts no ECC errors");
@@ -182,14 +182,50 @@ TEST(processes_and_errors_of_gpus_are_told_with_the_largest)
         h.v[0] = (struct gpu_holder){ .gpu = 0, .pid = 7, .memory_mib = GPU_RECORD_UNKNOWN };
         h.v[1] = (struct gpu_holder){ .gpu = 3, .pid = 8, .memory_mib = 71680 };
         h.ecc[0] = 0;
-        gpu_check_holders(&m, &h, false);
+        gpu_check_holders(&m, &h, false, root);
         assert_string_equal(get(&m, "gpu.processes")->value, "2 (pid 8: 71680 MiB of GPU 3)");
         assert_string_equal(get(&m, "gpu.ecc")->value, "0");
         checked_finish(&m);
         h.ecc[2] = 4;
-        gpu_check_holders(&m, &h, false);
+        gpu_check_holders(&m, &h, false, root);
         assert_string_equal(get(&m, "gpu.ecc")->value, "4 (4 of GPU 2)");
         checked_finish(&m);
+}
+
+TEST(the_health_of_gpus_is_told_by_the_worst)
+{
+        struct gpu_holders h = { .mark = GPU_RECORD_MARK };
+        struct checked m = { 0 };
+
+        make_root();
+        memset(h.fabric, GPU_HEALTH_UNKNOWN, sizeof(h.fabric));
+        memset(h.remap, GPU_HEALTH_UNKNOWN, sizeof(h.remap));
+        gpu_check_holders(&m, &h, false, root);
+        assert_string_equal(get(&m, "gpu.remap")->problem,
+                            "the driver remaps no rows of these GPUs");
+        assert_string_equal(get(&m, "gpu.fabric")->problem,
+                            "the driver does not tell the state of the fabric");
+        assert_string_equal(get(&m, "gpu.imex")->problem,
+                            "the GPUs are of no NVLink domain of several nodes");
+        checked_finish(&m);
+        h.remap[0] = h.remap[1] = GPU_REMAP_NONE;
+        h.fabric[0] = h.fabric[1] = GPU_FABRIC_READY;
+        h.domain[1] = 1;
+        gpu_check_holders(&m, &h, false, root);
+        assert_string_equal(get(&m, "gpu.remap")->value, "none");
+        assert_string_equal(get(&m, "gpu.fabric")->value, "ready");
+        assert_string_equal(get(&m, "gpu.imex")->value, "none");
+        checked_finish(&m);
+        put("/dev/nvidia-caps-imex-channels/channel10", "");
+        put("/dev/nvidia-caps-imex-channels/channel2", "");
+        h.remap[1] = GPU_REMAP_PENDING;
+        h.fabric[0] = GPU_FABRIC_IN_PROGRESS;
+        gpu_check_holders(&m, &h, false, root);
+        assert_string_equal(get(&m, "gpu.remap")->value, "pending (GPU 1)");
+        assert_string_equal(get(&m, "gpu.fabric")->value, "in progress (GPU 0)");
+        assert_string_equal(get(&m, "gpu.imex")->value, "channel2");
+        checked_finish(&m);
+        drop_root();
 }
 
 /* Returns the value of a path, lent until the next call. */
