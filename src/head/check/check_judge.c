@@ -17,10 +17,9 @@
 #include "base/format.h"
 #include "base/memory.h"
 
-enum { SHM_OF_RANK = 64 << 20, IB_ERRORS = 100, IB_TIMES = 10, IB_NODES = 3 };
+enum { IB_TIMES = 10, IB_NODES = 3 };
 
-static const double files_wanted = 4096, processes_wanted = 4096, tmp_wanted = 100e6,
-                    memory_part = 0.75, same_part = 0.05, clock_limit_s = 1;
+static const double memory_part = 0.75, same_part = 0.05;
 
 /* One check on one node, while it is judged. */
 struct check_case {
@@ -29,6 +28,7 @@ struct check_case {
         const char *most;         /* the value of most nodes */
         double median;            /* over all nodes with a number */
         size_t n_known;           /* so many nodes */
+        const double *limits;     /* by enum check_limit */
         struct check_result *to;
 };
 
@@ -167,15 +167,20 @@ static void judge_gpu_processes(struct check_case *c)
 
 static void judge_files(struct check_case *c)
 {
-        if (read_amount(c->value) < files_wanted)
-                set_case(c, CHECK_WARN, "at least 4096", "allows a process %s open files",
-                         c->value);
+        char want[48];
+
+        snprintf(want, sizeof(want), "at least %.0f", c->limits[CHECK_FILES]);
+        if (read_amount(c->value) < c->limits[CHECK_FILES])
+                set_case(c, CHECK_WARN, want, "allows a process %s open files", c->value);
 }
 
 static void judge_processes(struct check_case *c)
 {
-        if (read_amount(c->value) < processes_wanted)
-                set_case(c, CHECK_WARN, "at least 4096", "allows the user %s processes", c->value);
+        char want[48];
+
+        snprintf(want, sizeof(want), "at least %.0f", c->limits[CHECK_PROCESSES]);
+        if (read_amount(c->value) < c->limits[CHECK_PROCESSES])
+                set_case(c, CHECK_WARN, want, "allows the user %s processes", c->value);
 }
 
 static void judge_memlock(struct check_case *c)
@@ -211,7 +216,7 @@ static void judge_memory_quota(struct check_case *c)
 
 static void judge_shm_size(struct check_case *c)
 {
-        double need = (double)SHM_OF_RANK * MAX(c->node->ranks, 1U);
+        double need = c->limits[CHECK_SHM_PER_RANK] * MAX(c->node->ranks, 1U);
         char want[48] = "at least ";
 
         format_size(want + strlen(want), sizeof(want) - strlen(want), (uint64_t)need);
@@ -222,7 +227,7 @@ static void judge_shm_size(struct check_case *c)
 
 static void judge_shm_free(struct check_case *c)
 {
-        double need = (double)SHM_OF_RANK * MAX(c->node->ranks, 1U);
+        double need = c->limits[CHECK_SHM_PER_RANK] * MAX(c->node->ranks, 1U);
         char want[48] = "at least ";
 
         format_size(want + strlen(want), sizeof(want) - strlen(want), (uint64_t)need);
@@ -233,8 +238,12 @@ static void judge_shm_free(struct check_case *c)
 
 static void judge_tmp(struct check_case *c)
 {
-        if (read_amount(c->value) < tmp_wanted)
-                set_case(c, CHECK_FAIL, "at least 100 MB",
+        char want[48] = "at least ";
+
+        format_size(want + strlen(want), sizeof(want) - strlen(want),
+                    (uint64_t)c->limits[CHECK_TMP_FREE]);
+        if (read_amount(c->value) < c->limits[CHECK_TMP_FREE])
+                set_case(c, CHECK_FAIL, want,
                          "has only %s free in /tmp that the user "
                          "can write",
                          c->to->value);
@@ -242,10 +251,12 @@ static void judge_tmp(struct check_case *c)
 
 static void judge_clock(struct check_case *c)
 {
-        double s = read_amount(c->value);
+        double s = read_amount(c->value), limit_s = c->limits[CHECK_CLOCK];
+        char want[48];
 
-        if (!isinf(s) && (s > clock_limit_s || s < -clock_limit_s))
-                set_case(c, CHECK_WARN, "at most 1 s", "has a clock %s s %s of this machine's",
+        snprintf(want, sizeof(want), "at most %g s", limit_s);
+        if (!isinf(s) && (s > limit_s || s < -limit_s))
+                set_case(c, CHECK_WARN, want, "has a clock %s s %s of this machine's",
                          c->value + (s < 0 || *c->value == '+'), s < 0 ? "behind" : "ahead");
 }
 
@@ -265,7 +276,7 @@ static void judge_ib_errors(struct check_case *c)
         snprintf(usual, sizeof(usual), "about %.0f", c->median);
         if (c->n_known < IB_NODES)
                 set_not_run(c->to, "fewer than three nodes have counters to compare");
-        else if (own > IB_ERRORS && own > IB_TIMES * c->median)
+        else if (own > c->limits[CHECK_IB_ERRORS] && own > IB_TIMES * c->median)
                 set_case(c, CHECK_WARN, usual, "has %s errors, most nodes %s", c->value, usual);
 }
 
@@ -414,6 +425,7 @@ static void set_drift(struct check_result *to, const struct check_row *row, cons
 
         to->level = row->drift;
         to->others = n;
+        to->help = "";
         free(to->expected);
         to->expected = xstrdup(other);
         free(to->cause);
@@ -454,13 +466,50 @@ static void judge_node(struct check_case *c, const struct check_row *row, size_t
         }
 }
 
-/* Ends the judgement of a node: levels and counts. */
-static void count_result(struct check_line *l, struct check_result *r, const char *help,
-                         bool strict)
+/* Whether a value is the one that a profile wants; * at the end stands for any text. */
+static bool fits_expected(const char *value, const char *want)
 {
-        if (strict && r->level == CHECK_WARN)
+        size_t len = strlen(want);
+
+        return len && want[len - 1] == '*' ? !strncmp(value, want, len - 1) : !strcmp(value, want);
+}
+
+/* Compares with the value that the profile wants. */
+static void judge_expected(struct check_case *c, const struct check_row *row, const char *want)
+{
+        if (!c->value || !want || fits_expected(c->value, want) ||
+            fits_expected(c->to->value, want) || c->to->level == CHECK_FAIL)
+                return;
+        set_case(c, MAX(row->drift, CHECK_WARN), want, "has %s %s, the profile wants %s",
+                 row->words, c->to->value, want);
+        c->to->help = "";
+}
+
+/* Gives a failure or a warning the level of the profile. */
+static void move_level(struct check_result *r, const char *move)
+{
+        if (!move || r->level < CHECK_WARN)
+                return;
+        if (!strcmp(move, "ignore"))
+                set_not_run(r, "the profile ignores it");
+        else
+                r->level = strcmp(move, "fail") != 0 ? CHECK_WARN : CHECK_FAIL;
+}
+
+/* How checks are judged besides their own rules. */
+struct check_rules {
+        const struct check_profile *profile;
+        bool strict;
+};
+
+/* Ends the judgement of a node: levels and counts. @row: the name in the table. */
+static void count_result(struct check_line *l, struct check_result *r, const char *row,
+                         const char *help, const struct check_rules *rules)
+{
+        move_level(r, strv_env_get(&rules->profile->moves, row));
+        if (rules->strict && r->level == CHECK_WARN)
                 r->level = CHECK_FAIL;
-        r->help = r->level >= CHECK_WARN ? help : "";
+        r->help = r->level < CHECK_WARN ? "" : *r->help ? r->help : help;
         l->count[r->level]++;
 }
 
@@ -480,7 +529,7 @@ static struct check_line *add_line(struct check_report *r, const char *name)
         return l;
 }
 
-static void judge_reach(struct check_report *r, bool strict)
+static void judge_reach(struct check_report *r, const struct check_rules *rules)
 {
         struct check_line *l = add_line(r, "reach");
 
@@ -495,7 +544,7 @@ static void judge_reach(struct check_report *r, bool strict)
                         to->cause = xasprintf("%s cannot be reached: %s", r->nodes[i].host,
                                               r->nodes[i].lost);
                 }
-                count_result(l, to, "the messages above tell more of these nodes", strict);
+                count_result(l, to, "reach", "the messages above tell more of these nodes", rules);
         }
 }
 
@@ -523,7 +572,7 @@ static double find_median(const struct check_report *r, const char *name, size_t
 }
 
 static void judge_check_line(struct check_report *r, const struct check_row *row, const char *name,
-                             bool strict)
+                             const struct check_rules *rules)
 {
         struct check_line *l = add_line(r, name);
         size_t n_most, n_known;
@@ -536,10 +585,12 @@ static void judge_check_line(struct check_report *r, const struct check_row *row
                                         .most = most,
                                         .median = median,
                                         .n_known = n_known,
+                                        .limits = rules->profile->limits,
                                         .to = &l->of[i] };
 
                 judge_node(&c, row, n_most);
-                count_result(l, c.to, row->help, strict);
+                judge_expected(&c, row, strv_env_get(&rules->profile->expected, row->name));
+                count_result(l, c.to, row->name, row->help, rules);
         }
 }
 
@@ -554,20 +605,40 @@ static bool has_any_fact(const struct check_report *r, const char *name)
 
 void check_judge(struct check_report *r, const struct check_node *nodes, size_t n, bool strict)
 {
+        struct check_profile p;
+
+        check_profile_init(&p);
+        check_judge_by(r, nodes, n, &p, strict);
+        check_profile_finish(&p);
+}
+
+void check_judge_by(struct check_report *r, const struct check_node *nodes, size_t n,
+                    const struct check_profile *profile, bool strict)
+{
+        const struct check_rules rules = { profile, strict };
+
         *r = (struct check_report){ .nodes = nodes, .n_nodes = n };
-        judge_reach(r, strict);
+        judge_reach(r, &rules);
         for (size_t i = 0; i < ARRAY_SIZE(check_rows); i++) {
                 const struct check_row *row = &check_rows[i];
                 char name[CHECK_NAME];
 
-                judge_check_line(r, row, row->name, strict);
+                judge_check_line(r, row, row->name, &rules);
                 for (unsigned k = 1; row->each; k++) {
                         snprintf(name, sizeof(name), "%s.%u", row->name, k);
                         if (!has_any_fact(r, name))
                                 break;
-                        judge_check_line(r, row, name, strict);
+                        judge_check_line(r, row, name, &rules);
                 }
         }
+}
+
+bool check_exists(const char *name)
+{
+        for (size_t i = 0; i < ARRAY_SIZE(check_rows); i++)
+                if (!strcmp(check_rows[i].name, name))
+                        return true;
+        return !strcmp(name, "reach");
 }
 
 void check_report_finish(struct check_report *r)

@@ -4,14 +4,15 @@
  *
  * A table has a row for each check: the spelling of the value, the meaning of a difference
  * between the nodes, and a rule. Values are compared between the nodes first: the value of most
- * nodes counts, the others differ. The rule, with a fixed limit, comes second; the worse of both is
- * the result. A fact that a node could not find is "not run", never a pass. Pure.
+ * nodes counts, the others differ. The rule, with a limit of a profile, comes second; the worse of
+ * both is the result. A fact that a node could not find is "not run", never a pass. Pure.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "head/check/check_profile.h"
 #include "wire/check_msg.h"
 
 enum check_level { CHECK_PASS, CHECK_NOT_RUN, CHECK_WARN, CHECK_FAIL, CHECK_LEVELS };
@@ -48,14 +49,18 @@ struct check_report {
         size_t n;
 };
 
-/* Judges the nodes. @strict: warnings are failures. */
+/* Judges the nodes. @strict: warnings are failures, also those that a profile makes. */
 void check_judge(struct check_report *r, const struct check_node *nodes, size_t n, bool strict);
+void check_judge_by(struct check_report *r, const struct check_node *nodes, size_t n,
+                    const struct check_profile *profile, bool strict);
 void check_report_finish(struct check_report *r);
 
 /* Returns the result of a node, or of all nodes: the worst. Checks that were not run count only
  * without any others. */
 enum check_level check_node_level(const struct check_report *r, size_t node);
 enum check_level check_whole_level(const struct check_report *r);
+/* Whether there is a check of this name. */
+bool check_exists(const char *name);
 const char *check_level_name(enum check_level level); /* "not run" */
 
 /* Returns the value of a fact, lent; NULL = the node has not told it. */

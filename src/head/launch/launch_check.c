@@ -260,7 +260,7 @@ static int tell_fitness(struct launch *l, const struct check_report *r)
         return fails ? EX_UNAVAILABLE : 0;
 }
 
-static int check_nodes(struct launch *l, struct checked *facts)
+static int check_nodes(struct launch *l, struct checked *facts, const struct check_profile *profile)
 {
         struct check_order o = make_order(l);
         struct check_node *nodes;
@@ -280,7 +280,7 @@ static int check_nodes(struct launch *l, struct checked *facts)
         }
         report_nodes(&l->diags, l->run.job, &l->hosts);
         verdict_say(l);
-        check_judge(&r, nodes, l->hosts.n, l->o.strict);
+        check_judge_by(&r, nodes, l->hosts.n, profile, l->o.strict);
         rc = print_results(l, &r);
         if (!rc)
                 rc = tell_fitness(l, &r);
@@ -291,9 +291,14 @@ static int check_nodes(struct launch *l, struct checked *facts)
 
 int launch_check(struct launch *l)
 {
+        CLEANUP(check_profile_finish) struct check_profile profile;
         struct checked *facts;
         int rc;
 
+        check_profile_init(&profile);
+        if (l->o.check_profile &&
+            !check_profile_read(&profile, l->o.check_profile, check_exists, &l->diags))
+                return verdict_nothing_started(l, EX_CONFIG);
         if (export_env_collect(&l->o, environ, &l->env, &l->unset, &l->diags) < 0)
                 return verdict_nothing_started(l, EX_NOINPUT);
         launch_programs_prepare(l);
@@ -301,7 +306,7 @@ int launch_check(struct launch *l)
         if (rc)
                 return rc;
         facts = xcalloc(l->hosts.n, sizeof(*facts));
-        rc = check_nodes(l, facts);
+        rc = check_nodes(l, facts, &profile);
         for (size_t i = 0; i < l->hosts.n; i++)
                 checked_finish(&facts[i]);
         free(facts);

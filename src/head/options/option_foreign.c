@@ -315,7 +315,6 @@ const struct option_foreign option_foreigns[] = {
         { "disable-auto-cleanup", 0, false, FIRST_FAILS },
         { "disable-hostname-propagation", 1, false, NO_DAEMON },
         { "info", 1, false, NO_DAEMON },
-        { "profile", 1, false, NO_DAEMON },
         { "topolib", 1, false, NO_DAEMON },
         { "demux", 1, false, NO_DAEMON },
         { "usize", 1, false, NO_DAEMON },

@@ -338,6 +338,8 @@ const struct option_def option_table[] = {
           NULL, NULL, GROUP_PLAN, .commands = ON(PLAN) | ON(HOSTS), .parse = value_switch, FIELD(probe) },
         { "strict", 0, NULL, "warnings are failures",
           NULL, NULL, GROUP_PLAN, .commands = ON(CHECK), .parse = value_switch, FIELD(strict) },
+        { "profile", 0, "FILE", "limits, expected values and the weight of checks, from this file",
+          NULL, NULL, GROUP_PLAN, .commands = ON(CHECK), .parse = value_text, FIELD(check_profile) },
         /* other */
         { "dry-run", 0, NULL, "show the plan and start nothing, as hnlaunch plan does",
           NULL, NULL, GROUP_OTHER, .commands = ON(RUN) | ON(PLAN), .action = ACTION_DRY_RUN },

@@ -180,10 +180,11 @@ struct options {
         char *progress_re; /* has a step of lines of output as group; NULL = none */
         bool quiet, json, strict_config;
         int verbose;
-        bool without_bad; /* rerun --without-bad */
-        char *html;       /* report --html: the file, "-" = standard output; NULL = text */
-        bool probe;       /* plan --probe, hosts --probe */
-        bool strict;      /* check --strict: warnings are failures */
+        bool without_bad;    /* rerun --without-bad */
+        char *html;          /* report --html: the file, "-" = standard output; NULL = text */
+        bool probe;          /* plan --probe, hosts --probe */
+        bool strict;         /* check --strict: warnings are failures */
+        char *check_profile; /* check --profile: a file; NULL = none */
         struct list_options list;
         struct intlist ranks; /* --ranks of run, plan, logs and rerun */
         char *of_role;        /* --role NAME[:N] of commands for a run; NULL = all */

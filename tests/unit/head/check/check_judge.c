@@ -408,3 +408,83 @@ TEST(the_json_has_the_promised_names)
         check_report_finish(&r);
         drop_nodes();
 }
+
+static struct check_profile profile;
+static struct diags diags;
+
+static void judge_by(struct check_report *r, size_t n, const char *text, bool strict)
+{
+        check_profile_init(&profile);
+        assert_true(check_profile_parse(&profile, "site.ini", text, check_exists, &diags));
+        check_judge_by(r, nodes, n, &profile, strict);
+        check_profile_finish(&profile);
+}
+
+TEST(a_profile_has_other_limits)
+{
+        struct check_report r;
+
+        make_nodes(2);
+        set_fact(0, "shm.size", "536870912"); /* 64 MiB for each of 8 ranks */
+        set_fact(1, "shm.size", "536870912");
+        set_fact(0, "clock", "+0.040");
+        judge_by(&r, 2, "[limit]\nshm_per_rank = 65M\nclock = 10ms\nfiles = 2000000\n", false);
+        assert_int_equal(line_of(&r, "shm.size")->count[CHECK_FAIL], 2);
+        assert_int_equal(line_of(&r, "clock")->count[CHECK_WARN], 1);
+        assert_string_equal(line_of(&r, "clock")->of[0].expected, "at most 0.01 s");
+        assert_int_equal(line_of(&r, "limit.files")->count[CHECK_WARN], 2);
+        assert_string_equal(line_of(&r, "limit.files")->of[0].expected, "at least 2000000");
+        check_report_finish(&r);
+        judge_by(&r, 2, "[limit]\nshm_per_rank = 64M\n", false);
+        assert_int_equal(line_of(&r, "shm.size")->count[CHECK_PASS], 2);
+        check_report_finish(&r);
+        drop_nodes();
+}
+
+TEST(a_profile_expects_values)
+{
+        struct check_report r;
+
+        make_nodes(3);
+        judge_by(&r, 3, "[expect]\ngpu.driver = 575.*\ngpu.count = 8\n", true);
+        assert_int_equal(check_whole_level(&r), CHECK_PASS);
+        check_report_finish(&r);
+        judge_by(&r, 3, "[expect]\ngpu.driver = 570.86\nprogram = 1 bytes\n", false);
+        assert_int_equal(line_of(&r, "gpu.driver")->count[CHECK_WARN], 3);
+        assert_string_equal(line_of(&r, "gpu.driver")->of[0].cause,
+                            "gpu001 has driver 575.57, the profile wants 570.86");
+        assert_string_equal(line_of(&r, "gpu.driver")->of[0].expected, "570.86");
+        assert_int_equal(line_of(&r, "program")->count[CHECK_FAIL], 3);
+        check_report_finish(&r);
+        for (size_t i = 0; i < 3; i++)
+                set_fact(i, "gpu.driver", "none");
+        judge_by(&r, 3, "[expect]\ngpu.driver = 570.86\n", false);
+        assert_int_equal(line_of(&r, "gpu.driver")->count[CHECK_WARN], 3);
+        check_report_finish(&r);
+        drop_nodes();
+}
+
+TEST(a_profile_moves_levels)
+{
+        struct check_report r;
+
+        make_nodes(3);
+        set_fact(0, "thp", "always");
+        set_fact(1, "kernel", "5.15.0");
+        set_fact(2, "program", "missing");
+        checked_add(&facts[0], "program.1", "missing", "");
+        judge_by(&r, 3, "[check]\nthp = ignore\nkernel = fail\nprogram = warn\n", false);
+        assert_int_equal(line_of(&r, "thp")->of[0].level, CHECK_NOT_RUN);
+        assert_string_equal(line_of(&r, "thp")->of[0].cause, "the profile ignores it");
+        assert_int_equal(line_of(&r, "thp")->count[CHECK_PASS], 2);
+        assert_int_equal(line_of(&r, "kernel")->of[1].level, CHECK_FAIL);
+        assert_int_equal(line_of(&r, "kernel")->count[CHECK_PASS], 2);
+        assert_int_equal(line_of(&r, "program")->of[2].level, CHECK_WARN);
+        assert_int_equal(line_of(&r, "program.1")->of[0].level, CHECK_WARN);
+        check_report_finish(&r);
+        judge_by(&r, 3, "[check]\nprogram = warn\nthp = ignore\n", true);
+        assert_int_equal(line_of(&r, "program")->of[2].level, CHECK_FAIL);
+        assert_int_equal(line_of(&r, "thp")->count[CHECK_FAIL], 0);
+        check_report_finish(&r);
+        drop_nodes();
+}

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# `hnlaunch check --profile FILE`: limits, expected values and weights; mistakes are told with their place, and nothing is asked.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+
+export XDG_RUNTIME_DIR=$TMP/runtime
+mkdir -m 700 "$XDG_RUNTIME_DIR"
+row() { ok "$1" grep -qE "^$2\$" "$OUT"; } # NAME REGEX
+
+printf '[limit]\ntmp_free = 1000T\n' >site.ini
+hn check --local 1 --profile site.ini
+exits 'a limit that the node does not reach: 69' 69
+row '... is told with the limit' 'tmp.free +fail +1 +localhost: .*, expected at least .*'
+printf '[check]\ntmp.free = warn\n[limit]\ntmp_free = 1000T\n' >site.ini
+hn check --local 1 --profile site.ini
+exits 'the check may only warn' 0
+row '... and does' 'tmp.free +warn +1 +localhost: .*'
+hn check --local 1 --profile site.ini --strict
+exits '... and fails with --strict' 69
+printf '[check]\ntmp.free = ignore\n[limit]\ntmp_free = 1000T\n' >site.ini
+hn check --local 1 --profile site.ini
+exits 'the check may be ignored' 0
+ok '... and counts as not run' grep -qE '^not run: .*tmp\.free.*: the profile ignores it$' "$OUT"
+printf '[expect]\nkernel = %s\n' "$(uname -r)" >site.ini
+hn check --local 1 --profile site.ini
+row 'the expected value passes' 'kernel +pass +1 +.*'
+printf '[expect]\nkernel = "2.4.*"\n' >site.ini
+hn check --local 1 --profile site.ini
+exits 'another value warns' 0
+row '... with both' "kernel +warn +1 +localhost: $(uname -r | sed 's/[+.]/\\&/g'), expected 2\.4\.\*"
+
+printf '[limit]\n\nshm_per_rnk = 1G\ntmp_free = much\n[check]\nthp = maybe\nkernl = warn\n' >site.ini
+hn check --local 1 --profile site.ini
+exits 'mistakes: 78' 78
+has 'an unknown key has its place' "$ERR" 'site.ini:3:1'
+has '... and a better one' "$ERR" 'did you mean `shm_per_rank`?'
+has 'a value that is no size' "$ERR" 'tmp_free is no size'
+has '... has its place' "$ERR" 'site.ini:4:12'
+has 'an unknown weight' "$ERR" 'thp is not ignore, warn or fail'
+has 'an unknown check' "$ERR" 'unknown key `kernl`'
+lacks 'no node is asked' "$OUT" reach
+hn check --local 1 --profile nowhere.ini
+exits 'no file: 66' 66
+has '... is told' "$ERR" 'cannot read the profile nowhere.ini'
+
+nothing_left 'nothing is left'
+done_testing
