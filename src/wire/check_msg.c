@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "wire/msg_functions.h"
 
-enum { PATH_LIMIT = 4096, SEARCH_LIMIT = 64 << 10 };
+enum { PATH_LIMIT = 4096, SEARCH_LIMIT = 64 << 10, WORD_LIMIT = 128 << 10 /* of the kernel */ };
 
 static void code_check_path(struct codec *c, struct check_path *p)
 {
@@ -18,10 +18,21 @@ static void code_check_path(struct codec *c, struct check_path *p)
         codec_str(c, &p->search, SEARCH_LIMIT);
 }
 
+static void code_check_program(struct codec *c, struct check_program *p)
+{
+        codec_u32(c, &p->number);
+        codec_strv(c, &p->argv, CHECK_WORDS_MAX, WORD_LIMIT);
+        codec_strv(c, &p->env, CHECK_WORDS_MAX, WORD_LIMIT);
+        codec_str(c, &p->cwd, PATH_LIMIT);
+}
+
 static void code_check_order(struct codec *c, struct check_order *m)
 {
         codec_u32(c, &m->number);
         CODEC_ARRAY(c, m->paths, m->n_paths, CHECK_PATHS_MAX, code_check_path);
+        CODEC_ARRAY(c, m->programs, m->n_programs, CHECK_PATHS_MAX, code_check_program);
+        codec_str(c, &m->run, WORD_LIMIT);
+        codec_str(c, &m->run_cwd, PATH_LIMIT);
 }
 
 static void code_check_fact(struct codec *c, struct check_fact *k)

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/strv.h"
 #include "wire/frame.h"
 
 enum {
@@ -20,6 +21,8 @@ enum {
         CHECK_PROBLEM = 160,
         CHECK_FACTS_MAX = 4096,
         CHECK_PATHS_MAX = 1024,
+        CHECK_WORDS_MAX = 256, /* of a program: those behind do not say what runs */
+        CHECK_RUN_MS = 60000,  /* for the script of --run */
 };
 
 enum check_path_kind {
@@ -37,10 +40,21 @@ struct check_path {
         char *search; /* PATH, of CHECK_PROGRAM; "" = the node's own */
 };
 
+/* A program whose versions of Python, torch, CUDA and NCCL are wanted. */
+struct check_program {
+        uint32_t number; /* ".1" behind the names of facts; 0 = nothing */
+        struct strv argv;
+        struct strv env; /* what a loader and Python go by, where it differs from the node's */
+        char *cwd;
+};
+
 struct check_order {
         uint32_t number; /* for the answers */
         struct check_path *paths;
         uint32_t n_paths;
+        struct check_program *programs;
+        uint32_t n_programs;
+        char *run, *run_cwd; /* a command for sh -c and its folder; "" = none */
 };
 
 /* A fact of a node: a value, or the problem that has kept the agent from finding it. */

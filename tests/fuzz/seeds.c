@@ -307,7 +307,16 @@ static void seed_statuses(struct buf *b)
                                                              .path = (char[]){ "./a.out" },
                                                              .cwd = (char[]){ "/data" },
                                                              .search = (char[]){ "/usr/bin" } } },
-                           .n_paths = 1 });
+                           .n_paths = 1,
+                           .programs =
+                                   (struct check_program[]){
+                                           { .number = 1,
+                                             .argv = { (char *[]){ (char[]){ "python3" } }, 1, 1 },
+                                             .env = { (char *[]){ (char[]){ "PATH=/bin" } }, 1, 1 },
+                                             .cwd = (char[]){ "/data" } } },
+                           .n_programs = 1,
+                           .run = (char[]){ "true" },
+                           .run_cwd = (char[]){ "/data" } });
         write_message(b, "check");
         checked_encode(b, &(struct checked){
                                   .number = 9,

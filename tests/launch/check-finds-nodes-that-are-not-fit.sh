@@ -112,7 +112,7 @@ if [[ ! -e /sys/class/infiniband ]]; then
     ok 'without InfiniBand nothing of it passes' grep -q '^not run: .*ib.ports.*: no InfiniBand or RoCE device$' "$OUT"
 fi
 lacks 'without a program none passes' "$OUT" 'program  '
-has '... but is not run' "$OUT" 'not run: workdir, program, script: no program was named'
+has '... but is not run' "$OUT" 'not run: workdir, program, script, python, torch, cuda, nccl, nccl.plugin: no program was named'
 hn check
 exits 'without hosts it is an error' 64
 hn check --local 1 --dial-in 127.0.0.1:1

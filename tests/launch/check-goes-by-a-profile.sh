@@ -45,5 +45,11 @@ hn check --local 1 --profile nowhere.ini
 exits 'no file: 66' 66
 has '... is told' "$ERR" 'cannot read the profile nowhere.ini'
 
+hn check --local 1 --run 'echo one; echo two >&2; exit 4'
+exits 'a command that fails: 69' 69
+row '... with its last line' 'run +fail +1 +localhost: exit 4: two, expected exit 0'
+hn check --local 1 --run true
+exits 'a command that does not' 0
+row '... passes' 'run +pass +1 +exit 0'
 nothing_left 'nothing is left'
 done_testing

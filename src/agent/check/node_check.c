@@ -10,6 +10,8 @@
 #include "agent/check/leftovers.h"
 #include "agent/check/machine_check.h"
 #include "agent/check/path_check.h"
+#include "agent/check/script_check.h"
+#include "agent/check/version_check.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
@@ -51,7 +53,12 @@ void node_check_run(const void *order, int to)
         m = (struct checked){ .number = o->number, .more = true };
         gpu_check(&m, "");
         send_checked(&m, to);
-        m = (struct checked){ .number = o->number };
+        m = (struct checked){ .number = o->number, .more = true };
         path_check(&m, o);
+        version_check(&m, o);
+        send_checked(&m, to);
+        m = (struct checked){ .number = o->number };
+        hostname_check(&m);
+        script_check(&m, o);
         send_checked(&m, to);
 }

@@ -2,8 +2,8 @@
 /*
  * Node_check: answers a CHECK (`hnlaunch check`), in a separate process
  *
- * A file system or a driver may hang, and the agent must not. Facts go out in three CHECKEDs: of
- * the machine, of the GPUs, of files.
+ * A file system or a driver may hang, and the agent must not. Facts go out in four CHECKEDs: of
+ * the machine, of the GPUs, of files, and of commands.
  */
 #pragma once
 

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Programs are found as execvp(3) does. Contents are compared by the beginning of a hash (BLAKE2b
+ * of libsodium); of a large file both ends are read.
+ */
 #include "agent/check/path_check.h"
 
 #include <errno.h>
@@ -61,24 +65,26 @@ static bool is_executable(const char *path)
         return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
-/* Returns the file of a program, malloc'ed: as execvp(3) would find it. NULL: it is nowhere. */
-static char *find_searched(const struct check_path *p)
+char *path_check_search(const char *program, const char *cwd, const char *search)
 {
-        const char *own = getenv("PATH");
-        CLEANUP(free_textp)
-        char *folders = xstrdup(*p->search ? p->search : own ? own : "/usr/bin:/bin");
+        CLEANUP(free_textp) char *folders = xstrdup(search ? search : "/usr/bin:/bin");
         char *rest = folders, *folder;
 
-        if (strchr(p->path, '/'))
-                return resolve_ranks_path(p->cwd, p->path);
+        if (strchr(program, '/'))
+                return resolve_ranks_path(cwd, program);
         while ((folder = strsep(&rest, ":"))) {
-                CLEANUP(free_textp) char *from = resolve_ranks_path(p->cwd, *folder ? folder : ".");
-                CLEANUP(free_textp) char *file = resolve_ranks_path(from, p->path);
+                CLEANUP(free_textp) char *from = resolve_ranks_path(cwd, *folder ? folder : ".");
+                CLEANUP(free_textp) char *file = resolve_ranks_path(from, program);
 
                 if (is_executable(file))
                         return STEAL(&file);
         }
         return NULL;
+}
+
+static char *find_searched(const struct check_path *p)
+{
+        return path_check_search(p->path, p->cwd, *p->search ? p->search : getenv("PATH"));
 }
 
 static void describe_ranks_file(char to[CHECK_VALUE], const char *path, bool program)
@@ -109,6 +115,14 @@ static void describe_ranks_file(char to[CHECK_VALUE], const char *path, bool pro
                 snprintf(to, CHECK_VALUE, "not readable");
         }
         fd_close(fd);
+}
+
+void path_check_file(char *to, size_t size, const char *path)
+{
+        char text[CHECK_VALUE];
+
+        describe_ranks_file(text, path, false);
+        snprintf(to, size, "%s", text);
 }
 
 static void describe_ranks_folder(char to[CHECK_VALUE], const char *path)

@@ -15,3 +15,9 @@ enum {
 /* Adds a fact for each path of @o: of a folder "there", of a file "1234 bytes, 5f0c...", else the
  * fault: "missing", "no folder", "no file", "not executable", "not readable". */
 void path_check(struct checked *m, const struct check_order *o);
+
+/* Returns the file of a program, malloc'ed: as execvp(3) would find it in @search (NULL = the
+ * system's folders), from @cwd on. NULL: it is nowhere. */
+char *path_check_search(const char *program, const char *cwd, const char *search);
+/* Writes "1234 bytes, 5f0c...", or the fault. */
+void path_check_file(char *to, size_t size, const char *path);

@@ -191,6 +191,20 @@ int elf_closure_read(struct elf_closure *ret, const char *program, const char *l
         return r;
 }
 
+char *elf_closure_find(const char *name, const char *library_path)
+{
+        struct elf_walk w = { 0 };
+        struct elf_found found = { 0 };
+
+        read_library_path(&w.folders, library_path);
+        if (try_folders(&w, &w.folders, name, &found) || try_cache(&w, name, &found) ||
+            try_system(&w, name, &found))
+                elf_libs_finish(&found.libs);
+        strv_finish(&w.folders);
+        free(w.cache);
+        return found.path;
+}
+
 void elf_closure_finish(struct elf_closure *c)
 {
         for (size_t i = 0; i < c->n; i++) {

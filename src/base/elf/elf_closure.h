@@ -29,6 +29,10 @@ struct elf_closure {
 int elf_closure_read(struct elf_closure *ret, const char *program, const char *library_path);
 void elf_closure_finish(struct elf_closure *c);
 
+/* Returns the path of the library @name, without a folder, as dlopen(3) in a program without
+ * folders of its own would find it, malloc'ed; NULL = it is nowhere. */
+char *elf_closure_find(const char *name, const char *library_path);
+
 /* The index /etc/ld.so.cache of libraries, which ldconfig(8) writes from the folders of ld.so.conf.
  * Pure: the bytes may be anything. Source: sysdeps/generic/dl-cache.h of glibc. The format of 2.2
  * and newer is read, alone or behind the older one; entries for special processors are left out. */

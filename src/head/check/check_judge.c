@@ -16,6 +16,7 @@
 
 #include "base/format.h"
 #include "base/memory.h"
+#include "head/model/known_bad.h"
 
 enum { IB_TIMES = 10, IB_NODES = 3 };
 
@@ -28,7 +29,8 @@ struct check_case {
         const char *most;         /* the value of most nodes */
         double median;            /* over all nodes with a number */
         size_t n_known;           /* so many nodes */
-        const double *limits;     /* by enum check_limit */
+        size_t n_nodes;
+        const double *limits; /* by enum check_limit */
         struct check_result *to;
 };
 
@@ -41,7 +43,8 @@ struct check_row {
         const char *absent; /* the value for "nothing to check", if all nodes agree */
         const char *why;    /* ... in words */
         const char *help;
-        bool each; /* of each program */
+        bool each;     /* of each program */
+        bool optional; /* no line if no node has the fact */
 };
 
 /* --- facts and numbers ------------------------------------------------------------------------ */
@@ -297,6 +300,41 @@ static void judge_path(struct check_case *c)
                          (int)strcspn(what, "."), what, c->value);
 }
 
+static void judge_nccl(struct check_case *c)
+{
+        const char *arch = check_fact_value(c->node, "arch");
+        unsigned part[3];
+        const struct known_bad *bad;
+
+        if (!arch || sscanf(c->value, "%u.%u.%u", &part[0], &part[1], &part[2]) != 3)
+                return;
+        bad = known_bad_find(part[0] * 10000 + part[1] * 100 + part[2], arch, (int)c->n_nodes);
+        if (!bad)
+                return;
+        set_case(c, CHECK_WARN, "", "has NCCL %s, which on %s %s: %s", c->value, arch, bad->fact,
+                 bad->cause);
+        c->to->help = bad->help;
+}
+
+/* Programs that ask for the address of their own name tell it to the others. */
+static void judge_hostname(struct check_case *c)
+{
+        if (c->n_nodes > 1 && (!strncmp(c->value, "127.", 4) || !strcmp(c->value, "::1")))
+                set_case(c, CHECK_WARN, "an address of the network",
+                         "gives its own name the address %s, which no other node can use",
+                         c->value);
+        else if (c->n_nodes > 1 && !strcmp(c->value, "none"))
+                set_case(c, CHECK_WARN, "an address of the network",
+                         "does not know the address of its own name");
+}
+
+static void judge_run(struct check_case *c)
+{
+        if (strcmp(c->value, "exit 0") != 0)
+                set_case(c, CHECK_FAIL, "exit 0", "has ended the command of --run with: %s",
+                         c->value);
+}
+
 /* --- the table -------------------------------------------------------------------------------- */
 
 static const struct check_row check_rows[] = {
@@ -370,6 +408,26 @@ static const struct check_row check_rows[] = {
           .help = "install the same file on all nodes, or bring it with --push" },
         { "script", "this script:", .drift = CHECK_FAIL, .rule = judge_path, .each = true,
           .help = "copy the same file to all nodes, or bring it with --push" },
+        { "python", "Python", .drift = CHECK_WARN, .each = true, .absent = "none",
+          .why = "the program runs no Python",
+          .help = "use one environment on all nodes: a shared file system, or the same PATH" },
+        { "torch", "torch", .drift = CHECK_WARN, .each = true, .absent = "none",
+          .why = "the program finds no PyTorch",
+          .help = "install the same packages on all nodes, or share one environment" },
+        { "cuda", "CUDA", .drift = CHECK_WARN, .each = true, .absent = "none",
+          .why = "the program names no CUDA library",
+          .help = "install the same packages on all nodes, or share one environment" },
+        { "nccl", "NCCL", .drift = CHECK_FAIL, .rule = judge_nccl, .each = true, .absent = "none",
+          .why = "the program names no NCCL",
+          .help = "install the same NCCL on all nodes: LD_LIBRARY_PATH may name another one" },
+        { "nccl.plugin", "net plug-in of NCCL:", .drift = CHECK_WARN, .each = true,
+          .absent = "none", .why = "there is no net plug-in of NCCL",
+          .help = "install the same plug-in on all nodes: without one NCCL may use plain TCP" },
+        { "hostname", "address of its name:", .rule = judge_hostname,
+          .help = "name the node with an address of the network in /etc/hosts, in place of "
+                  "127.0.1.1" },
+        { "run", "result of --run:", .rule = judge_run, .optional = true,
+          .help = "run the command on one of these nodes" },
 };
 
 /* --- judging a line --------------------------------------------------------------------------- */
@@ -585,6 +643,7 @@ static void judge_check_line(struct check_report *r, const struct check_row *row
                                         .most = most,
                                         .median = median,
                                         .n_known = n_known,
+                                        .n_nodes = r->n_nodes,
                                         .limits = rules->profile->limits,
                                         .to = &l->of[i] };
 
@@ -623,7 +682,8 @@ void check_judge_by(struct check_report *r, const struct check_node *nodes, size
                 const struct check_row *row = &check_rows[i];
                 char name[CHECK_NAME];
 
-                judge_check_line(r, row, row->name, &rules);
+                if (!row->optional || has_any_fact(r, row->name))
+                        judge_check_line(r, row, row->name, &rules);
                 for (unsigned k = 1; row->each; k++) {
                         snprintf(name, sizeof(name), "%s.%u", row->name, k);
                         if (!has_any_fact(r, name))

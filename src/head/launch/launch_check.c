@@ -86,9 +86,34 @@ static const char *find_other_files(const struct launch *l)
                                    : NULL;
 }
 
+/* Adds a program whose versions are wanted, with the variables by which a loader and Python find
+ * their files. */
+static void add_check_program(struct check_order *o, const struct launch *l, size_t i,
+                              const char *cwd)
+{
+        static const char *const names[] = { "HOME", "LD_LIBRARY_PATH", "NCCL_NET_PLUGIN",
+                                             "PATH", "PYTHONPATH",      "PYTHONNOUSERSITE" };
+        const struct job_program *p = &l->programs[i];
+        struct check_program *to;
+
+        o->programs = xrealloc(o->programs, o->n_programs + 1, sizeof(*o->programs));
+        to = &o->programs[o->n_programs++];
+        *to = (struct check_program){ .number = (uint32_t)i, .cwd = xstrdup(cwd) };
+        for (size_t k = 0; k < MIN(p->argv->n, (size_t)CHECK_WORDS_MAX); k++)
+                strv_push(&to->argv, p->argv->v[k]);
+        for (size_t k = 0; k < ARRAY_SIZE(names); k++) {
+                const char *own = strv_env_get(&p->env, names[k]);
+                const char *value = own ? own : strv_env_get(&l->env, names[k]);
+
+                if (value)
+                        strv_env_set(&to->env, names[k], value);
+        }
+}
+
 static struct check_order make_order(const struct launch *l)
 {
-        struct check_order o = { 0 };
+        struct check_order o = { .run = xstrdup(l->o.check_run ? l->o.check_run : ""),
+                                 .run_cwd = xstrdup(l->cwd) };
 
         for (size_t i = 0; i < l->n_programs && !find_other_files(l); i++) {
                 const struct job_program *p = &l->programs[i];
@@ -101,6 +126,7 @@ static struct check_order make_order(const struct launch *l)
                          own ? own : strv_env_get(&l->env, "PATH"));
                 if (script)
                         add_path(&o, "script", i, CHECK_FILE, script, cwd, NULL);
+                add_check_program(&o, l, i, cwd);
         }
         return o;
 }
@@ -163,7 +189,8 @@ static void settle_clock(struct checked *to, const struct node *n)
 /* Adds that the files of programs were not looked at, and why. */
 static void add_unasked_files(const struct launch *l, struct checked *to)
 {
-        static const char *const names[] = { "workdir", "program", "script" };
+        static const char *const names[] = { "workdir", "program", "script", "python",
+                                             "torch",   "cuda",    "nccl",   "nccl.plugin" };
         const char *why = !l->n_programs ? "no program was named" : find_other_files(l);
 
         for (size_t i = 0; i < ARRAY_SIZE(names) && why; i++)
@@ -172,12 +199,23 @@ static void add_unasked_files(const struct launch *l, struct checked *to)
                 checked_add(to, "script", "", "the program is no interpreter with a script");
 }
 
+static bool has_checked_fact(const struct checked *m, const char *name)
+{
+        for (uint32_t i = 0; i < m->n_facts; i++)
+                if (!strcmp(m->facts[i].name, name))
+                        return true;
+        return false;
+}
+
 static void add_own_facts(const struct launch *l, const struct node *n, struct checked *to)
 {
         add_count(to, "gpu.count", n->hello.n_gpus);
         add_model(to, &n->hello);
         add_count(to, "cpu.count", n->hello.cores);
         settle_clock(to, n);
+        checked_add(to, "arch", n->hello.arch, "");
+        if (l->o.check_run && !has_checked_fact(to, "run"))
+                checked_add(to, "run", "", "the command has not ended in time");
         add_unasked_files(l, to);
 }
 

@@ -338,6 +338,8 @@ const struct option_def option_table[] = {
           NULL, NULL, GROUP_PLAN, .commands = ON(PLAN) | ON(HOSTS), .parse = value_switch, FIELD(probe) },
         { "strict", 0, NULL, "warnings are failures",
           NULL, NULL, GROUP_PLAN, .commands = ON(CHECK), .parse = value_switch, FIELD(strict) },
+        { "run", 0, "COMMAND", "a check of your own, by sh -c on each node: fails unless it exits with 0",
+          NULL, NULL, GROUP_PLAN, .commands = ON(CHECK), .parse = value_text, FIELD(check_run) },
         { "profile", 0, "FILE", "limits, expected values and the weight of checks, from this file",
           NULL, NULL, GROUP_PLAN, .commands = ON(CHECK), .parse = value_text, FIELD(check_profile) },
         /* other */

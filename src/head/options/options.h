@@ -184,6 +184,7 @@ struct options {
         char *html;          /* report --html: the file, "-" = standard output; NULL = text */
         bool probe;          /* plan --probe, hosts --probe */
         bool strict;         /* check --strict: warnings are failures */
+        char *check_run;     /* check --run: a command for sh -c on each node; NULL = none */
         char *check_profile; /* check --profile: a file; NULL = none */
         struct list_options list;
         struct intlist ranks; /* --ranks of run, plan, logs and rerun */

@@ -11,11 +11,20 @@ TEST(a_check_comes_back_as_sent)
                                    .path = (char[]){ "./a.out" },
                                    .cwd = (char[]){ "/data" },
                                    .search = (char[]){ "/usr/bin" } };
-        const struct check_order sent = { .number = 3, .paths = &path, .n_paths = 1 };
+        struct check_program program = { .number = 1, .cwd = (char[]){ "/data" } };
+        const struct check_order sent = { .number = 3,
+                                          .paths = &path,
+                                          .n_paths = 1,
+                                          .programs = &program,
+                                          .n_programs = 1,
+                                          .run = (char[]){ "exit 3" },
+                                          .run_cwd = (char[]){ "/home" } };
         struct check_order m;
         struct buf b = BUF_INIT;
         struct frame f;
 
+        strv_push(&program.argv, "python3");
+        strv_push(&program.env, "PYTHONPATH=/opt");
         check_order_encode(&b, &sent);
         f = first_frame(&b);
         assert_int_equal(check_order_decode(&m, &f, NULL), 0);
@@ -26,12 +35,21 @@ TEST(a_check_comes_back_as_sent)
         assert_string_equal(m.paths[0].path, "./a.out");
         assert_string_equal(m.paths[0].cwd, "/data");
         assert_string_equal(m.paths[0].search, "/usr/bin");
+        assert_int_equal(m.n_programs, 1);
+        assert_int_equal(m.programs[0].number, 1);
+        assert_string_equal(m.programs[0].argv.v[0], "python3");
+        assert_string_equal(m.programs[0].env.v[0], "PYTHONPATH=/opt");
+        assert_string_equal(m.programs[0].cwd, "/data");
+        assert_string_equal(m.run, "exit 3");
+        assert_string_equal(m.run_cwd, "/home");
         check_order_finish(&m);
         buf_clear(&b);
         path.kind = CHECK_PATH_KINDS;
         check_order_encode(&b, &sent);
         f = first_frame(&b);
         assert_true(check_order_decode(&m, &f, NULL) < 0);
+        strv_finish(&program.argv);
+        strv_finish(&program.env);
         buf_finish(&b);
 }
 

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The output is read in pieces, and only the first and the last line are kept. The process is a
+ * subreaper while a command runs, so everything that the command has started stays below it, and is
+ * killed in rounds until no child is left. SIGTERM, by which the agent ends a check, does the same.
+ */
+#include "agent/check/script_check.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/core/proc.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/macros.h"
+#include "base/printable.h"
+#include "base/spawn.h"
+
+enum { LOOK_MS = 20, NAME_MS = 1500, NAME_MAX_LEN = 255 };
+
+static volatile sig_atomic_t is_ended; /* the agent wants no answer any more */
+
+static void note_end(int signo UNUSED)
+{
+        is_ended = 1;
+}
+
+/* --- lines ------------------------------------------------------------------------------------ */
+
+struct script_lines {
+        char now[CHECK_VALUE / 2]; /* the line that has begun, cut */
+        size_t len;
+        struct script_end *to;
+};
+
+static void end_script_line(struct script_lines *l)
+{
+        l->now[l->len] = '\0';
+        if (l->len && !*l->to->first)
+                memcpy(l->to->first, l->now, sizeof(l->now));
+        if (l->len)
+                memcpy(l->to->last, l->now, sizeof(l->now));
+        l->len = 0;
+}
+
+static void take_script_output(struct script_lines *l, const char *data, size_t n)
+{
+        for (size_t i = 0; i < n; i++)
+                if (data[i] == '\n')
+                        end_script_line(l);
+                else if (l->len + 1 < sizeof(l->now) && (unsigned char)data[i] >= ' ')
+                        l->now[l->len++] = data[i];
+}
+
+/* Reads for @ms at most. False: the output has ended. */
+static bool read_script_output(struct script_lines *l, int fd, int ms)
+{
+        struct pollfd p = { .fd = fd, .events = POLLIN };
+        char piece[4096];
+        ssize_t n;
+
+        if (poll(&p, 1, ms) <= 0)
+                return true;
+        n = read(fd, piece, sizeof(piece));
+        if (n > 0)
+                take_script_output(l, piece, (size_t)n);
+        return n > 0;
+}
+
+/* --- running ---------------------------------------------------------------------------------- */
+
+/* Kills all descendants: those of killed processes become children, for the next round. */
+static void end_descendants(void)
+{
+        while (proc_any_child()) {
+                struct pids children = PIDS_INIT;
+
+                proc_children(getpid(), &children);
+                for (size_t i = 0; i < children.n; i++)
+                        kill(children.v[i], SIGKILL);
+                pids_finish(&children);
+                while (waitpid(-1, NULL, WNOHANG) > 0)
+                        ;
+                poll(NULL, 0, 1);
+        }
+}
+
+static void await_script(struct script_lines *l, pid_t pid, int fd, int64_t end_ns)
+{
+        struct script_end *to = l->to;
+        bool has_output = true;
+
+        while (!is_ended && clock_ns() < end_ns) {
+                if (waitpid(pid, &to->status, WNOHANG) == pid) {
+                        /* What a process in the background writes does not count. */
+                        for (int i = 0; has_output && fd_unread(fd) > 0 && i < 1024; i++)
+                                has_output = read_script_output(l, fd, 0);
+                        end_script_line(l);
+                        return;
+                }
+                if (has_output)
+                        has_output = read_script_output(l, fd, LOOK_MS);
+                else
+                        poll(NULL, 0, LOOK_MS);
+        }
+        to->late = true;
+        end_script_line(l);
+}
+
+bool script_run(struct script_end *ret, const char *command, const char *cwd, int limit_ms)
+{
+        char *const argv[] = { (char *)"/bin/sh", (char *)"-c", (char *)command, NULL };
+        struct sigaction on_end = { .sa_handler = note_end };
+        struct spawn s = { .argv = argv, .cwd = access(cwd, X_OK) == 0 ? cwd : "/" };
+        struct script_lines lines = { .to = ret };
+        int fds[2];
+        pid_t pid;
+
+        *ret = (struct script_end){ 0 };
+        if (pipe2(fds, O_CLOEXEC) < 0)
+                return false;
+        prctl(PR_SET_CHILD_SUBREAPER, 1);
+        sigaction(SIGTERM, &on_end, NULL);
+        s.fds[0] = SPAWN_NULL;
+        s.fds[1] = s.fds[2] = fds[1];
+        if (spawn_process(&pid, &s, NULL, NULL) < 0)
+                pid = 0;
+        fd_close(fds[1]);
+        if (pid)
+                await_script(&lines, pid, fds[0], clock_ns() + (int64_t)limit_ms * 1000000);
+        fd_close(fds[0]);
+        end_descendants();
+        if (is_ended)
+                _exit(0);
+        return pid;
+}
+
+/* --- facts ------------------------------------------------------------------------------------ */
+
+void script_check(struct checked *m, const struct check_order *o)
+{
+        struct script_end end;
+        char value[CHECK_VALUE];
+        const char *sign;
+
+        if (!*o->run)
+                return;
+        if (!script_run(&end, o->run, o->run_cwd, CHECK_RUN_MS)) {
+                checked_add(m, "run", "", "no process can be started");
+                return;
+        }
+        sign = *end.last ? ": " : "";
+        if (end.late)
+                snprintf(value, sizeof(value), "no end after %d s%s%s", CHECK_RUN_MS / 1000, sign,
+                         end.last);
+        else if (WIFSIGNALED(end.status))
+                snprintf(value, sizeof(value), "signal %d%s%s", WTERMSIG(end.status), sign,
+                         end.last);
+        else if (WEXITSTATUS(end.status))
+                snprintf(value, sizeof(value), "exit %d%s%s", WEXITSTATUS(end.status), sign,
+                         end.last);
+        else
+                snprintf(value, sizeof(value), "exit 0");
+        checked_add(m, "run", value, "");
+}
+
+void hostname_check(struct checked *m)
+{
+        char name[NAME_MAX_LEN + 1] = "", command[NAME_MAX_LEN + 32];
+        struct script_end end;
+
+        if (gethostname(name, sizeof(name) - 1) < 0 || !*name ||
+            name[strspn(name,
+                        "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz.-_")] ||
+            *name == '-') {
+                checked_add(m, "hostname", "", "the node has no usable name");
+                return;
+        }
+        snprintf(command, sizeof(command), "getent ahosts %s", name);
+        if (!script_run(&end, command, "/", NAME_MS) || end.late)
+                checked_add(m, "hostname", "", "the name could not be looked up in time");
+        else if (!WIFEXITED(end.status) ||
+                 (WEXITSTATUS(end.status) && WEXITSTATUS(end.status) != 2))
+                checked_add(m, "hostname", "", "getent(1) cannot be used");
+        else {
+                end.first[strcspn(end.first, " \t")] = '\0';
+                checked_add(m, "hostname", WEXITSTATUS(end.status) ? "none" : end.first, "");
+        }
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Script_check: runs commands for a check, with a time limit
+ *
+ * All processes of a command are killed at its end. For the process of a check only, without other
+ * children.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "wire/check_msg.h"
+
+/* The end of a command. */
+struct script_end {
+        int status;                  /* as of waitpid(2) */
+        bool late;                   /* killed after the limit */
+        char first[CHECK_VALUE / 2]; /* lines of its output, "" = none */
+        char last[CHECK_VALUE / 2];
+};
+
+/* Runs @command by sh -c in @cwd, or in / if that is not possible. False: it cannot be started. */
+bool script_run(struct script_end *ret, const char *command, const char *cwd, int limit_ms);
+
+/* Adds the fact "run": "exit 0", or "exit 3: LAST LINE", "signal 9", "no end after 60 s". */
+void script_check(struct checked *m, const struct check_order *o);
+
+/* Adds the fact "hostname": the first address that the node's own name has here, "none". */
+void hostname_check(struct checked *m);

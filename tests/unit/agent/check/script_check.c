@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/check/script_check.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "lib/unit.h"
+
+static const char *run(const char *command)
+{
+        static char value[CHECK_VALUE];
+        struct check_order o = { .run = (char *)command, .run_cwd = (char[]){ "/" } };
+        struct checked m = { 0 };
+
+        script_check(&m, &o);
+        assert_int_equal(m.n_facts, *command ? 1 : 0);
+        memcpy(value, m.n_facts ? m.facts[0].value : "", m.n_facts ? sizeof(value) : 1);
+        checked_finish(&m);
+        return value;
+}
+
+TEST(a_command_is_told_by_its_end_and_last_line)
+{
+        assert_string_equal(run("true"), "exit 0");
+        assert_string_equal(run("echo fine; exit 0"), "exit 0");
+        assert_string_equal(run("exit 3"), "exit 3");
+        assert_string_equal(run("echo one; echo 'two 2' >&2; exit 3"), "exit 3: two 2");
+        assert_string_equal(run("printf 'no newline'; exit 1"), "exit 1: no newline");
+        assert_string_equal(run("echo a; echo; exit 1"), "exit 1: a");
+        assert_string_equal(run("printf '\\033[31mred\\n'; exit 1"), "exit 1: [31mred");
+        assert_string_equal(run("echo bye; kill -9 $$"), "signal 9: bye");
+        assert_string_equal(run("no-such-command-hn 2>/dev/null"), "exit 127");
+        assert_string_equal(run(""), "");
+}
+
+TEST(much_output_is_read_and_cut)
+{
+        struct script_end end;
+
+        assert_true(script_run(&end, "seq 300000; exit 4", "/", 30000));
+        assert_int_equal(WEXITSTATUS(end.status), 4);
+        assert_string_equal(end.first, "1");
+        assert_string_equal(end.last, "300000");
+        assert_true(script_run(&end, "printf '%0999d\\n' 7", "/", 30000));
+        assert_int_equal(strlen(end.last), sizeof(end.last) - 1);
+}
+
+/* Waits until the process in the file is gone. */
+static bool has_ended(const char *path)
+{
+        char text[32] = "";
+        FILE *f = fopen(path, "r");
+        pid_t pid;
+
+        assert_non_null(f);
+        assert_non_null(fgets(text, sizeof(text), f));
+        fclose(f);
+        pid = (pid_t)atoi(text);
+        assert_true(pid > 1);
+        return kill(pid, 0) < 0;
+}
+
+TEST(nothing_that_a_command_has_started_stays)
+{
+        char path[] = "/tmp/hntest-script.XXXXXX";
+        CLEANUP(free_textp) char *command = NULL;
+        int fd = mkstemp(path);
+        int64_t begun = clock_ns();
+        struct script_end end;
+
+        assert_true(fd >= 0);
+        close(fd);
+        command = xasprintf("(setsid sh -c 'echo $$ >%s; exec sleep 1000' &) ; "
+                            "until [ -s %s ]; do sleep 0.01; done; exit 5",
+                            path, path);
+        assert_true(script_run(&end, command, "/", 30000));
+        assert_false(end.late);
+        assert_int_equal(WEXITSTATUS(end.status), 5);
+        assert_true(has_ended(path));
+        free(command);
+        command = xasprintf("echo $$ >%s; echo begun; sleep 1000", path);
+        assert_true(script_run(&end, command, "/", 300));
+        assert_true(end.late);
+        assert_string_equal(end.last, "begun");
+        assert_true(has_ended(path));
+        assert_true(clock_ns() - begun < (int64_t)20 * 1000000000);
+        unlink(path);
+}
+
+TEST(a_folder_that_is_not_there_is_replaced)
+{
+        struct script_end end;
+
+        assert_true(script_run(&end, "pwd", "/usr", 30000));
+        assert_string_equal(end.last, "/usr");
+        assert_true(script_run(&end, "pwd", "/no/such/folder", 30000));
+        assert_string_equal(end.last, "/");
+}
+
+TEST(the_nodes_own_name_has_an_address_or_none)
+{
+        struct checked m = { 0 };
+
+        hostname_check(&m);
+        assert_int_equal(m.n_facts, 1);
+        assert_string_equal(m.facts[0].name, "hostname");
+        assert_true(*m.facts[0].value || *m.facts[0].problem);
+        assert_null(strchr(m.facts[0].value, ' '));
+        checked_finish(&m);
+}
