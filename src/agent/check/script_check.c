@@ -171,6 +171,11 @@ void script_check(struct checked *m, const struct check_order *o)
         checked_add(m, "run", value, "");
 }
 
+static bool is_loopback(const char *address)
+{
+        return !strncmp(address, "127.", 4) || !strcmp(address, "::1");
+}
+
 void hostname_check(struct checked *m)
 {
         char name[NAME_MAX_LEN + 1] = "", command[NAME_MAX_LEN + 32];
@@ -191,6 +196,10 @@ void hostname_check(struct checked *m)
                 checked_add(m, "hostname", "", "getent(1) cannot be used");
         else {
                 end.first[strcspn(end.first, " \t")] = '\0';
-                checked_add(m, "hostname", WEXITSTATUS(end.status) ? "none" : end.first, "");
+                checked_add(m, "hostname",
+                            WEXITSTATUS(end.status)  ? "none"
+                            : is_loopback(end.first) ? end.first
+                                                     : "a network address",
+                            "");
         }
 }

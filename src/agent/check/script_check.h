@@ -25,5 +25,6 @@ bool script_run(struct script_end *ret, const char *command, const char *cwd, in
 /* Adds the fact "run": "exit 0", or "exit 3: LAST LINE", "signal 9", "no end after 60 s". */
 void script_check(struct checked *m, const struct check_order *o);
 
-/* Adds the fact "hostname": the first address that the node's own name has here, "none". */
+/* Adds the fact "hostname": the first address of the node's own name here if it is
+ * of the loopback interface, else "a network address" or "none". */
 void hostname_check(struct checked *m);

@@ -319,13 +319,8 @@ static void judge_nccl(struct check_case *c)
 /* Programs that ask for the address of their own name tell it to the others. */
 static void judge_hostname(struct check_case *c)
 {
-        if (c->n_nodes > 1 && (!strncmp(c->value, "127.", 4) || !strcmp(c->value, "::1")))
-                set_case(c, CHECK_WARN, "an address of the network",
-                         "gives its own name the address %s, which no other node can use",
-                         c->value);
-        else if (c->n_nodes > 1 && !strcmp(c->value, "none"))
-                set_case(c, CHECK_WARN, "an address of the network",
-                         "does not know the address of its own name");
+        if (c->n_nodes > 1 && !strcmp(c->value, "none"))
+                set_case(c, CHECK_WARN, "an address", "does not know the address of its own name");
 }
 
 static void judge_run(struct check_case *c)
@@ -423,7 +418,8 @@ static const struct check_row check_rows[] = {
         { "nccl.plugin", "net plug-in of NCCL:", .drift = CHECK_WARN, .each = true,
           .absent = "none", .why = "there is no net plug-in of NCCL",
           .help = "install the same plug-in on all nodes: without one NCCL may use plain TCP" },
-        { "hostname", "address of its name:", .rule = judge_hostname,
+        { "hostname", "as the address of its own name:", .drift = CHECK_WARN,
+          .rule = judge_hostname,
           .help = "name the node with an address of the network in /etc/hosts, in place of "
                   "127.0.1.1" },
         { "run", "result of --run:", .rule = judge_run, .optional = true,

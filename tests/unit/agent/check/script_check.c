@@ -111,7 +111,8 @@ TEST(the_nodes_own_name_has_an_address_or_none)
         hostname_check(&m);
         assert_int_equal(m.n_facts, 1);
         assert_string_equal(m.facts[0].name, "hostname");
-        assert_true(*m.facts[0].value || *m.facts[0].problem);
-        assert_null(strchr(m.facts[0].value, ' '));
+        assert_true(!strcmp(m.facts[0].value, "a network address") ||
+                    !strcmp(m.facts[0].value, "none") || !strcmp(m.facts[0].value, "::1") ||
+                    !strncmp(m.facts[0].value, "127.", 4) || *m.facts[0].problem);
         checked_finish(&m);
 }

@@ -54,7 +54,7 @@ static const struct {
         { "cuda", "12.4" },
         { "nccl", "2.30.7" },
         { "nccl.plugin", "libnccl-net-ofi.so, 9 bytes, 0123456789ab" },
-        { "hostname", "10.0.0.1" },
+        { "hostname", "a network address" },
         { "run", "exit 0" },
 };
 
@@ -210,9 +210,8 @@ TEST(each_check_finds_the_broken_twin)
                   "gpu002 has net plug-in of NCCL: none, 2 others have libnccl-net-ofi.so, 9 "
                   "bytes, 0123456789ab" },
                 { "hostname", "127.0.1.1", CHECK_WARN,
-                  "gpu002 gives its own name the address 127.0.1.1, which no other node can use" },
-                { "hostname", "::1", CHECK_WARN,
-                  "gpu002 gives its own name the address ::1, which no other node can use" },
+                  "gpu002 has as the address of its own name: 127.0.1.1, 2 others have a "
+                  "network address" },
                 { "hostname", "none", CHECK_WARN,
                   "gpu002 does not know the address of its own name" },
                 { "run", "exit 3: no license", CHECK_FAIL,
@@ -285,14 +284,16 @@ TEST(an_nccl_with_a_known_fault_is_told_with_its_remedy)
         drop_nodes();
 }
 
-TEST(a_lone_node_may_have_any_address)
+/* As Debian installs them. */
+TEST(all_names_may_have_loopback_addresses)
 {
         struct check_report r;
 
-        make_nodes(1);
-        set_fact(0, "hostname", "127.0.1.1");
-        check_judge(&r, nodes, 1, false);
-        assert_int_equal(line_of(&r, "hostname")->count[CHECK_PASS], 1);
+        make_nodes(3);
+        for (size_t i = 0; i < 3; i++)
+                set_fact(i, "hostname", "127.0.1.1");
+        check_judge(&r, nodes, 3, false);
+        assert_int_equal(line_of(&r, "hostname")->count[CHECK_PASS], 3);
         check_report_finish(&r);
         drop_nodes();
 }
