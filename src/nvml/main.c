@@ -6,7 +6,8 @@
  * load a library; and a separate process, because a call into a driver in trouble may not return.
  * It writes a record about once a second to descriptor 0, which is a pipe to the agent: the library
  * may print to the others. The helper ends with the reader of the pipe. With an argument the helper
- * writes once which processes hold memory of the GPUs, and the health of these.
+ * writes once which processes hold memory of the GPUs, the health of that memory, and where the
+ * GPUs are in the NVLink fabric.
  *
  * Names, signatures and units of NVML are written by hand from NVIDIA's reference of the API. A
  * library that lacks the function of a figure gives the others.
@@ -45,24 +46,22 @@ struct nvml_process {
         unsigned instance, compute_instance; /* of a part of a GPU */
 };
 
+/* nvmlGpuFabricInfo_t, of drivers before 550. */
+struct nvml_fabric_old {
+        unsigned char cluster[16];
+        int status;
+        unsigned clique;
+        unsigned char state;
+};
+
 /* nvmlGpuFabricInfo_v2_t. */
 struct nvml_fabric {
         unsigned version;
-        unsigned char cluster[16]; /* zeros: of this node alone */
-        int status;                /* once the state is complete: 0, or an error */
+        unsigned char cluster[16];
+        int status;
         unsigned clique;
         unsigned char state;
-        unsigned health; /* fields of some bits */
-};
-
-enum {
-        FABRIC_VERSION = 2,
-        FABRIC_NOT_SUPPORTED = 0,
-        FABRIC_NOT_STARTED = 1,
-        FABRIC_IN_PROGRESS = 2,
-        DEGRADED_SHIFT = 0, /* of two bits each: 0 not known, 1 yes, 2 no */
-        BAD_ROUTE_SHIFT = 4,
-        MISFIT_SHIFT = 8, /* of four bits: 0 not known, 1 none, others tell what is wrong */
+        unsigned health;
 };
 
 /* Each returns 0 for success. */
@@ -79,6 +78,7 @@ static struct {
         int (*get_remap)(void *gpu, unsigned *correctable, unsigned *uncorrectable,
                          unsigned *pending, unsigned *failed);
         int (*get_fabric)(void *gpu, struct nvml_fabric *fabric);
+        int (*get_fabric_old)(void *gpu, struct nvml_fabric_old *fabric);
 } nvml;
 
 /* False: there is no library, or it lacks what no figure can do without. */
@@ -99,6 +99,7 @@ static bool open_nvml(void)
                 { "nvmlDeviceGetComputeRunningProcesses_v3", &nvml.get_processes },
                 { "nvmlDeviceGetRemappedRows", &nvml.get_remap },
                 { "nvmlDeviceGetGpuFabricInfoV", &nvml.get_fabric },
+                { "nvmlDeviceGetGpuFabricInfo", &nvml.get_fabric_old },
         };
         void *library = library_open("libnvidia-ml.so.1", RTLD_NOW), *function;
 
@@ -180,35 +181,28 @@ static uint8_t get_remap_state(void *gpu)
         return failed ? GPU_REMAP_FAILED : pending ? GPU_REMAP_PENDING : GPU_REMAP_NONE;
 }
 
-static uint8_t read_fabric_state(const struct nvml_fabric *f)
+static void read_fabric(struct gpu_fabric *to, void *gpu)
 {
-        unsigned misfit = f->health >> MISFIT_SHIFT & 15;
+        /* NVML_STRUCT_VERSION(GpuFabricInfo, 2) */
+        struct nvml_fabric now = { .version = (unsigned)sizeof(now) | 2U << 24 };
+        struct nvml_fabric_old old = { .state = GPU_FABRIC_NONE };
 
-        if (f->state == FABRIC_NOT_SUPPORTED)
-                return GPU_FABRIC_NONE;
-        if (f->state == FABRIC_NOT_STARTED || f->state == FABRIC_IN_PROGRESS)
-                return f->state == FABRIC_NOT_STARTED ? GPU_FABRIC_NOT_STARTED
-                                                      : GPU_FABRIC_IN_PROGRESS;
-        if (f->status)
-                return GPU_FABRIC_ERROR;
-        if ((f->health >> BAD_ROUTE_SHIFT & 3) == 1)
-                return GPU_FABRIC_BAD_ROUTE;
-        if (misfit > 1)
-                return GPU_FABRIC_MISFIT;
-        return (f->health >> DEGRADED_SHIFT & 3) == 1 ? GPU_FABRIC_DEGRADED : GPU_FABRIC_READY;
-}
-
-static void add_fabric(struct gpu_holders *to, uint32_t index, void *gpu)
-{
-        static const unsigned char alone[sizeof(((struct nvml_fabric *)0)->cluster)];
-        struct nvml_fabric f = { .version = sizeof(f) | FABRIC_VERSION << 24 };
-
-        to->fabric[index] = GPU_HEALTH_UNKNOWN;
-        if (!gpu || !nvml.get_fabric || nvml.get_fabric(gpu, &f) != 0)
+        memset(to, 0, sizeof(*to));
+        to->state = to->health = GPU_RECORD_UNKNOWN;
+        if (gpu && nvml.get_fabric && nvml.get_fabric(gpu, &now) == 0) {
+                to->health = now.health;
+        } else if (gpu && nvml.get_fabric_old && nvml.get_fabric_old(gpu, &old) == 0) {
+                memcpy(now.cluster, old.cluster, sizeof(now.cluster));
+                now.status = old.status;
+                now.clique = old.clique;
+                now.state = old.state;
+        } else {
                 return;
-        to->fabric[index] = read_fabric_state(&f);
-        to->domain[index] = to->fabric[index] != GPU_FABRIC_NONE &&
-                            memcmp(f.cluster, alone, sizeof(alone)) != 0;
+        }
+        memcpy(to->cluster, now.cluster, sizeof(to->cluster));
+        to->clique = now.clique;
+        to->state = now.state;
+        to->status = (uint32_t)now.status;
 }
 
 static _Noreturn void tell_holders(void *const *gpus, uint32_t n)
@@ -216,14 +210,14 @@ static _Noreturn void tell_holders(void *const *gpus, uint32_t n)
         static struct gpu_holders holders = { .mark = GPU_RECORD_MARK };
 
         memset(holders.ecc, 0xff, sizeof(holders.ecc)); /* GPU_RECORD_UNKNOWN */
-        memset(holders.fabric, 0xff, sizeof(holders.fabric));
         memset(holders.remap, 0xff, sizeof(holders.remap));
         for (uint32_t i = 0; i < n; i++) {
                 add_holders(&holders, i, gpus[i]);
                 holders.ecc[i] = get_ecc_errors(gpus[i]);
                 holders.remap[i] = get_remap_state(gpus[i]);
-                add_fabric(&holders, i, gpus[i]);
         }
+        for (uint32_t i = 0; i < GPU_RECORD_GPUS; i++)
+                read_fabric(&holders.fabric[i], i < n ? gpus[i] : NULL);
         _exit(write(AGENT, &holders, sizeof(holders)) != sizeof(holders));
 }
 

@@ -29,6 +29,8 @@ static void code_check_program(struct codec *c, struct check_program *p)
 static void code_check_order(struct codec *c, struct check_order *m)
 {
         codec_u32(c, &m->number);
+        codec_u8(c, &m->what);
+        codec_require(c, m->what < CHECK_WHATS);
         CODEC_ARRAY(c, m->paths, m->n_paths, CHECK_PATHS_MAX, code_check_path);
         CODEC_ARRAY(c, m->programs, m->n_programs, CHECK_PATHS_MAX, code_check_program);
         codec_str(c, &m->run, WORD_LIMIT);

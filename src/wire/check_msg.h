@@ -3,8 +3,8 @@
  * Check_msg: the state of a node for `hnlaunch check`, as names with values
  *
  * CHECK is answered by CHECKEDs: what is known at once, then what a driver or a file system may
- * hold up. A fact is a name and a text; the head alone knows what a value means. docs/protocol.md
- * lists the names.
+ * hold up; or by a single one with the place of the node in the network. A fact is a name and a
+ * text; the head alone knows what a value means. docs/protocol.md lists the names.
  */
 #pragma once
 
@@ -32,6 +32,13 @@ enum check_path_kind {
         CHECK_PATH_KINDS,
 };
 
+/* The facts that are asked for. */
+enum check_what {
+        CHECK_ALL,
+        CHECK_PLACE, /* the NVLink domain, and the switches as Slurm tells them */
+        CHECK_WHATS,
+};
+
 /* A path that ranks need. Relative ones count from @cwd. */
 struct check_path {
         char name[CHECK_NAME]; /* of the fact that answers */
@@ -50,6 +57,7 @@ struct check_program {
 
 struct check_order {
         uint32_t number; /* for the answers */
+        uint8_t what;    /* enum check_what */
         struct check_path *paths;
         uint32_t n_paths;
         struct check_program *programs;

@@ -302,6 +302,7 @@ static void seed_statuses(struct buf *b)
         check_order_encode(
                 b, &(struct check_order){
                            .number = 9,
+                           .what = CHECK_PLACE,
                            .paths = (struct check_path[]){ { .name = "program",
                                                              .kind = CHECK_PROGRAM,
                                                              .path = (char[]){ "./a.out" },

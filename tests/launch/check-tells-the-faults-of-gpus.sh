@@ -49,23 +49,24 @@ exits 'memory to be replaced warns' 0
 row '... with the GPU, too' 'gpu.remap +warn +1 +localhost: pending \(GPU 1\), expected none'
 echo 0 0 >word.remap
 
-echo 3 0 0xaa 0 >word.fabric # each field of two bits says no
+alone=$(printf %032d 0)
+echo "$alone 0 3 0 0xaa" >word.fabric # each field of two bits says no
 hn check --local 3
 row 'a fabric within the node is ready' 'gpu.fabric +pass +1 +ready'
 has '... and needs no IMEX' "$OUT" 'gpu.imex: the GPUs are of no NVLink domain'
-fabric() { # RECORD WORDS
-    echo "$1" >word.fabric
+fabric() { # STATE WORDS
+    echo "$alone 0 $1" >word.fabric
     hn check --local 3
     exits "fabric $1 fails" 69
     row "... as $2" "gpu.fabric +fail +1 +localhost: $2 \(GPU 0\), expected ready"
 }
-fabric '1 0 0 0' 'not started'
-fabric '2 0 0 0' 'in progress'
-fabric '3 7 0 0' error
-fabric '3 0 0xa9 0' 'less bandwidth'
-fabric '3 0 0x9a 0' 'unhealthy route'
-fabric '3 0 0x4aa 0' 'wrong configuration'
-echo 3 0 0x1aa 9 >word.fabric
+fabric '1 0 0' 'not started'
+fabric '2 0 0' 'in progress'
+fabric '3 7 0' error
+fabric '3 0 0xa9' 'less bandwidth'
+fabric '3 0 0x9a' 'unhealthy route'
+fabric '3 0 0x4aa' 'wrong configuration'
+echo "${alone%0}9 0 3 0 0x1aa" >word.fabric
 hn check --local 3
 row 'a domain of several nodes is ready' 'gpu.fabric +pass +1 +ready'
 row '... and wants an IMEX channel' 'gpu.imex +warn +1 +localhost: none, expected a channel'

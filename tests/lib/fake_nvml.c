@@ -6,9 +6,10 @@
  * signatures and units are NVML's; -DWITHOUT_COUNT and -DWITHOUT_POWER leave a function out.
  * Figures differ from GPU to GPU. Processes with memory are in $FAKE_NVML.processes, a line
  * "GPU PID MIB" each, uncorrected ECC errors of all GPUs in $FAKE_NVML.ecc; who asks for those of
- * GPU 0 adds a line to $FAKE_NVML.asked. $FAKE_NVML.remap has "PENDING FAILED" of GPU 1, and
- * $FAKE_NVML.fabric "STATE STATUS HEALTH CLUSTER" of all; the others have no such rows and, without
- * the file, no fabric.
+ * GPU 0 adds a line to $FAKE_NVML.asked. $FAKE_NVML.remap has "PENDING FAILED" of GPU 1, the others
+ * have no such rows. Where all GPUs are in a fabric is a line of $FAKE_NVML.fabric, "CLUSTER CLIQUE
+ * STATE STATUS HEALTH", the first in 32 hexadecimal digits; without the file they have none.
+ * -DWITHOUT_FABRIC leaves the function out, -DOLD_FABRIC has that of old drivers.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,15 +33,6 @@ struct memory {
         unsigned long long total, free, used;
 };
 
-struct fabric {
-        unsigned version;
-        unsigned char cluster[16];
-        int status;
-        unsigned clique;
-        unsigned char state;
-        unsigned health;
-};
-
 struct process {
         unsigned pid;
         unsigned long long used;
@@ -58,7 +50,25 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void *gpu, unsigned *n, struct proce
 int nvmlDeviceGetTotalEccErrors(void *gpu, int kind, int counter, unsigned long long *to);
 int nvmlDeviceGetRemappedRows(void *gpu, unsigned *correctable, unsigned *uncorrectable,
                               unsigned *pending, unsigned *failed);
+
+struct fabric_old {
+        unsigned char cluster[16];
+        int status;
+        unsigned clique;
+        unsigned char state;
+};
+
+struct fabric {
+        unsigned version;
+        unsigned char cluster[16];
+        int status;
+        unsigned clique;
+        unsigned char state;
+        unsigned health;
+};
+
 int nvmlDeviceGetGpuFabricInfoV(void *gpu, struct fabric *to);
+int nvmlDeviceGetGpuFabricInfo(void *gpu, struct fabric_old *to);
 
 static void burn_ms(long ms)
 {
@@ -212,21 +222,41 @@ int nvmlDeviceGetRemappedRows(void *gpu, unsigned *correctable, unsigned *uncorr
         return do_as_told();
 }
 
-int nvmlDeviceGetGpuFabricInfoV(void *gpu, struct fabric *to)
+#ifndef WITHOUT_FABRIC
+static int read_fabric(struct fabric *to)
 {
         FILE *f = open_file("fabric", "r");
-        unsigned state = 0, cluster = 0;
+        unsigned byte, state = 0;
 
         if (!f)
                 return NOT_SUPPORTED;
-        if (to->version != (sizeof(*to) | 2 << 24))
-                return WRONG_VERSION;
-        memset(to, 0, sizeof(*to));
-        if (fscanf(f, "%u %d %x %u", &state, &to->status, &to->health, &cluster) != 4)
+        for (int i = 0; i < 16 && fscanf(f, "%2x", &byte) == 1; i++)
+                to->cluster[i] = (unsigned char)byte;
+        if (fscanf(f, "%u %u %d %i", &to->clique, &state, &to->status, (int *)&to->health) != 4)
                 abort();
-        fclose(f);
         to->state = (unsigned char)state;
-        to->cluster[15] = (unsigned char)cluster;
-        to->clique = index_of(gpu);
+        fclose(f);
         return do_as_told();
 }
+
+#ifdef OLD_FABRIC
+int nvmlDeviceGetGpuFabricInfo(void *gpu, struct fabric_old *to)
+{
+        struct fabric now = { 0 };
+        int r = read_fabric(&now);
+
+        (void)gpu;
+        memcpy(to->cluster, now.cluster, sizeof(to->cluster));
+        to->status = now.status;
+        to->clique = now.clique;
+        to->state = now.state;
+        return r;
+}
+#else
+int nvmlDeviceGetGpuFabricInfoV(void *gpu, struct fabric *to)
+{
+        (void)gpu;
+        return to->version == (sizeof(*to) | 2U << 24) ? read_fabric(to) : WRONG_VERSION;
+}
+#endif
+#endif

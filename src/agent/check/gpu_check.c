@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/check/place_check.h"
 #include "agent/core/proc.h"
 #include "agent/inspect/node_facts.h"
 #include "base/fd.h"
@@ -21,6 +22,19 @@ enum { VERSION_FILE_MAX = 64 << 10 };
 
 /* Older messages may be of trouble that a restart of the driver has ended. */
 #define XID_AGE_US (24 * 3600 * 1000000ULL)
+
+/* The connection of a GPU to others by NVLink; what is worse is larger. */
+enum {
+        FABRIC_NONE, /* the GPU is made without */
+        FABRIC_READY,
+        FABRIC_NOT_STARTED,
+        FABRIC_IN_PROGRESS,
+        FABRIC_ERROR,
+        FABRIC_DEGRADED, /* less bandwidth */
+        FABRIC_BAD_ROUTE,
+        FABRIC_MISFIT, /* wrong configuration */
+        FABRIC_STATES,
+};
 
 static const char no_driver[] = "no NVIDIA driver";
 
@@ -123,23 +137,52 @@ static void add_gpu_state(struct checked *m, const char *name, const uint8_t *st
         checked_add(m, name, text, "");
 }
 
+/* Judges the state and NVML's health mask: fields of two bits (0 not known, 1 yes, 2 no), and one
+ * of four bits for the configuration (0 not known, 1 none wrong, others tell what is). */
+static uint8_t judge_fabric(const struct gpu_fabric *f)
+{
+        enum { DEGRADED_SHIFT = 0, BAD_ROUTE_SHIFT = 4, MISFIT_SHIFT = 8 };
+        uint32_t health = f->health == GPU_RECORD_UNKNOWN ? 0 : f->health;
+
+        switch (f->state) {
+        case GPU_FABRIC_NONE:
+                return FABRIC_NONE;
+        case GPU_FABRIC_NOT_STARTED:
+                return FABRIC_NOT_STARTED;
+        case GPU_FABRIC_IN_PROGRESS:
+                return FABRIC_IN_PROGRESS;
+        case GPU_RECORD_UNKNOWN:
+                return GPU_HEALTH_UNKNOWN;
+        }
+        if (f->status)
+                return FABRIC_ERROR;
+        if ((health >> BAD_ROUTE_SHIFT & 3) == 1)
+                return FABRIC_BAD_ROUTE;
+        if ((health >> MISFIT_SHIFT & 15) > 1)
+                return FABRIC_MISFIT;
+        return (health >> DEGRADED_SHIFT & 3) == 1 ? FABRIC_DEGRADED : FABRIC_READY;
+}
+
 static void add_gpu_health(struct checked *m, const struct gpu_holders *h)
 {
-        static const char *const fabric[GPU_FABRIC_STATES] = {
-                [GPU_FABRIC_NONE] = "none",
-                [GPU_FABRIC_READY] = "ready",
-                [GPU_FABRIC_NOT_STARTED] = "not started",
-                [GPU_FABRIC_IN_PROGRESS] = "in progress",
-                [GPU_FABRIC_ERROR] = "error",
-                [GPU_FABRIC_DEGRADED] = "less bandwidth",
-                [GPU_FABRIC_BAD_ROUTE] = "unhealthy route",
-                [GPU_FABRIC_MISFIT] = "wrong configuration",
+        static const char *const words[FABRIC_STATES] = {
+                [FABRIC_NONE] = "none",
+                [FABRIC_READY] = "ready",
+                [FABRIC_NOT_STARTED] = "not started",
+                [FABRIC_IN_PROGRESS] = "in progress",
+                [FABRIC_ERROR] = "error",
+                [FABRIC_DEGRADED] = "less bandwidth",
+                [FABRIC_BAD_ROUTE] = "unhealthy route",
+                [FABRIC_MISFIT] = "wrong configuration",
         };
         static const char *const remap[GPU_REMAP_STATES] = { "none", "pending", "failed" };
+        uint8_t fabric[GPU_RECORD_GPUS];
 
+        for (uint32_t i = 0; i < GPU_RECORD_GPUS; i++)
+                fabric[i] = judge_fabric(&h->fabric[i]);
         add_gpu_state(m, "gpu.remap", h->remap, remap, GPU_REMAP_NONE,
                       "the driver remaps no rows of these GPUs");
-        add_gpu_state(m, "gpu.fabric", h->fabric, fabric, GPU_FABRIC_READY,
+        add_gpu_state(m, "gpu.fabric", fabric, words, FABRIC_READY,
                       "the driver does not tell the state of the fabric");
 }
 
@@ -154,7 +197,7 @@ static void add_imex(struct checked *m, const struct gpu_holders *h, const char 
         DIR *folder;
 
         for (uint32_t i = 0; i < GPU_RECORD_GPUS; i++)
-                is_domain |= h->domain[i] == 1;
+                is_domain |= place_check_has_domain(&h->fabric[i]);
         if (!is_domain) {
                 checked_add(m, "gpu.imex", "", "the GPUs are of no NVLink domain of several nodes");
                 return;

@@ -10,6 +10,7 @@
 #include "agent/check/leftovers.h"
 #include "agent/check/machine_check.h"
 #include "agent/check/path_check.h"
+#include "agent/check/place_check.h"
 #include "agent/check/script_check.h"
 #include "agent/check/version_check.h"
 #include "base/buf.h"
@@ -44,8 +45,13 @@ static void add_clock(struct checked *m)
 void node_check_run(const void *order, int to)
 {
         const struct check_order *o = order;
-        struct checked m = { .number = o->number, .more = true };
+        struct checked m = { .number = o->number, .more = o->what == CHECK_ALL };
 
+        if (o->what == CHECK_PLACE) {
+                place_check(&m);
+                send_checked(&m, to);
+                return;
+        }
         add_clock(&m);
         machine_check(&m, "");
         leftovers_check(&m);

@@ -15,7 +15,7 @@
 enum {
         GPU_RECORD_MARK = 0x6c6d766e,
         GPU_RECORD_GPUS = 64,           /* at most; a node has 16 */
-        GPU_RECORD_HOLDERS = 256,       /* at most */
+        GPU_RECORD_HOLDERS = 128,       /* at most */
         GPU_RECORD_PAUSE_MS = 1000,     /* between two records at least */
         GPU_RECORD_PAUSE_MAX_MS = 8000, /* ... and at most, where the driver needs much time */
         GPU_RECORD_NO_LIBRARY = 1,      /* exit codes: no libnvidia-ml.so.1, or an unusable one */
@@ -39,31 +39,35 @@ struct gpu_holder {
         uint32_t gpu, pid, memory_mib; /* GPU_RECORD_UNKNOWN: how much is not known */
 };
 
-/* The connection of a GPU to others by NVLink. */
-enum gpu_fabric {
-        GPU_FABRIC_NONE, /* the GPU has no fabric */
-        GPU_FABRIC_READY,
-        GPU_FABRIC_NOT_STARTED,
-        GPU_FABRIC_IN_PROGRESS,
-        GPU_FABRIC_ERROR,
-        GPU_FABRIC_DEGRADED, /* less bandwidth */
-        GPU_FABRIC_BAD_ROUTE,
-        GPU_FABRIC_MISFIT, /* wrong configuration */
-        GPU_FABRIC_STATES,
-};
-
 /* What the driver does about rows of broken memory. */
 enum gpu_remap { GPU_REMAP_NONE, GPU_REMAP_PENDING, GPU_REMAP_FAILED, GPU_REMAP_STATES };
 
 #define GPU_HEALTH_UNKNOWN UINT8_MAX /* the driver does not tell */
 
+/* States of a GPU in a fabric, those of NVML. */
+enum gpu_fabric_state {
+        GPU_FABRIC_NONE,        /* the GPU is made without */
+        GPU_FABRIC_NOT_STARTED, /* waits for the fabric manager */
+        GPU_FABRIC_IN_PROGRESS,
+        GPU_FABRIC_COMPLETED, /* @status tells how it went */
+};
+
+/* Where a GPU is in the fabric of NVLink switches. GPUs of several nodes reach each other through
+ * the fabric if cluster and clique are equal, and the cluster is not all zeros. */
+struct gpu_fabric {
+        uint8_t cluster[16]; /* UUID */
+        uint32_t clique;
+        uint32_t state;  /* enum gpu_fabric_state; GPU_RECORD_UNKNOWN: the driver does not tell */
+        uint32_t status; /* NVML's result of the registration, 0 = good */
+        uint32_t health; /* NVML's health mask; GPU_RECORD_UNKNOWN: the driver has none */
+};
+
 struct gpu_holders {
         uint32_t mark, n;
         struct gpu_holder v[GPU_RECORD_HOLDERS];
-        uint32_t ecc[GPU_RECORD_GPUS];   /* as in struct gpu_figures */
-        uint8_t fabric[GPU_RECORD_GPUS]; /* enum gpu_fabric */
-        uint8_t remap[GPU_RECORD_GPUS];  /* enum gpu_remap */
-        uint8_t domain[GPU_RECORD_GPUS]; /* 1: the fabric reaches other nodes */
+        uint32_t ecc[GPU_RECORD_GPUS];             /* as in struct gpu_figures */
+        uint8_t remap[GPU_RECORD_GPUS];            /* enum gpu_remap */
+        struct gpu_fabric fabric[GPU_RECORD_GPUS]; /* by the driver's index */
 };
 
 _Static_assert(sizeof(struct gpu_record) <= PIPE_BUF, "written whole or not at all");

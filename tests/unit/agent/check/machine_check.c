@@ -198,7 +198,7 @@ TEST(the_health_of_gpus_is_told_by_the_worst)
         struct checked m = { 0 };
 
         make_root();
-        memset(h.fabric, GPU_HEALTH_UNKNOWN, sizeof(h.fabric));
+        memset(h.fabric, 0xff, sizeof(h.fabric)); /* not known */
         memset(h.remap, GPU_HEALTH_UNKNOWN, sizeof(h.remap));
         gpu_check_holders(&m, &h, false, root);
         assert_string_equal(get(&m, "gpu.remap")->problem,
@@ -209,8 +209,8 @@ TEST(the_health_of_gpus_is_told_by_the_worst)
                             "the GPUs are of no NVLink domain of several nodes");
         checked_finish(&m);
         h.remap[0] = h.remap[1] = GPU_REMAP_NONE;
-        h.fabric[0] = h.fabric[1] = GPU_FABRIC_READY;
-        h.domain[1] = 1;
+        h.fabric[0] = (struct gpu_fabric){ .state = GPU_FABRIC_COMPLETED };
+        h.fabric[1] = (struct gpu_fabric){ { 7 }, .state = GPU_FABRIC_COMPLETED };
         gpu_check_holders(&m, &h, false, root);
         assert_string_equal(get(&m, "gpu.remap")->value, "none");
         assert_string_equal(get(&m, "gpu.fabric")->value, "ready");
@@ -219,7 +219,7 @@ TEST(the_health_of_gpus_is_told_by_the_worst)
         put("/dev/nvidia-caps-imex-channels/channel10", "");
         put("/dev/nvidia-caps-imex-channels/channel2", "");
         h.remap[1] = GPU_REMAP_PENDING;
-        h.fabric[0] = GPU_FABRIC_IN_PROGRESS;
+        h.fabric[0].state = GPU_FABRIC_IN_PROGRESS;
         gpu_check_holders(&m, &h, false, root);
         assert_string_equal(get(&m, "gpu.remap")->value, "pending (GPU 1)");
         assert_string_equal(get(&m, "gpu.fabric")->value, "in progress (GPU 0)");
