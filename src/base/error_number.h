@@ -50,6 +50,10 @@ enum error_number {
         HN_ALLOC_SHARED = 158,
         HN_FEW_DEVICES = 159,
         HN_NO_TERMINAL = 160,
+        HN_TOPOLOGY_UNREADABLE = 170,
+        HN_TOPOLOGY_LINE = 171,
+        HN_TOPOLOGY_TWICE = 172,
+        HN_TOPOLOGY_CIRCLE = 173,
         /* reaching nodes, and pushed files */
         HN_UNREACHABLE = 201,
         HN_LOGIN_REFUSED = 203,
@@ -139,6 +143,8 @@ enum error_number {
         HN_SECRET_SEEN = 347,
         HN_SECRET_UNREAD = 348,
         HN_NODE_RANK_TAKEN = 349,
+        HN_SEGMENTS = 360,
+        HN_NO_DOMAIN = 361,
         /* PyTorch's store */
         HN_STORE_UNREACHED = 401,
         HN_NOT_JOINED = 402,

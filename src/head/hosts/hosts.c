@@ -81,9 +81,38 @@ void host_finish(struct host *host)
         free(host->addr);
         free(host->iface);
         free(host->file);
+        if (host->site) {
+                free(host->site->domain);
+                free(host->site->group);
+                free(host->site->path);
+        }
+        free(host->site);
         intlist_finish(&host->gpus);
         intlist_finish(&host->keep);
         intlist_finish(&host->drop);
+}
+
+struct host_site *host_site_of(struct host *host)
+{
+        if (!host->site) {
+                host->site = xcalloc(1, sizeof(*host->site));
+                host->site->number = -1;
+        }
+        return host->site;
+}
+
+const char *host_domain(const struct host *host)
+{
+        const struct host_site *s = host->site;
+
+        return !s ? NULL : s->domain ? s->domain : s->group;
+}
+
+bool host_shares_domain(const struct host *a, const struct host *b)
+{
+        const char *x = host_domain(a), *y = host_domain(b);
+
+        return x && y && !strcmp(x, y);
 }
 
 void hosts_finish(struct hosts *h)
@@ -116,6 +145,7 @@ struct host *hosts_add_like(struct hosts *h, const struct host *like)
         struct intlist *lists[] = { &host->gpus, &host->keep, &host->drop };
 
         *host = *like;
+        host->site = NULL;
         for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
                 *texts[i] = *texts[i] ? xstrdup(*texts[i]) : NULL;
         for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
@@ -142,6 +172,25 @@ struct host *hosts_find(struct hosts *h, const char *name)
         return e ? &h->v[e->value] : NULL;
 }
 
+/* After hosts have moved. */
+static void drop_index(struct hosts *h)
+{
+        name_entries_finish(&h->by_name);
+        h->indexed = 0;
+}
+
+void hosts_arrange(struct hosts *h, const size_t *order)
+{
+        struct host *was = xcalloc(h->n, sizeof(*was));
+
+        for (size_t i = 0; i < h->n; i++)
+                was[i] = h->v[i];
+        for (size_t i = 0; i < h->n; i++)
+                h->v[i] = was[order[i]];
+        free(was);
+        drop_index(h);
+}
+
 void hosts_retain(struct hosts *h, const bool *keep)
 {
         size_t n = 0, capacity = 1;
@@ -153,8 +202,7 @@ void hosts_retain(struct hosts *h, const bool *keep)
                         host_finish(&h->v[i]);
         }
         h->n = n;
-        name_entries_finish(&h->by_name);
-        h->indexed = 0;
+        drop_index(h);
         /* hosts_add() derives the capacity from the count. */
         while (capacity < n)
                 capacity *= 2;
@@ -203,19 +251,24 @@ bool hosts_drop_aside(struct hosts *h, const char *name)
 const struct host *hosts_stand_in(struct hosts *h, size_t i)
 {
         struct host was = h->v[i], next, *v = h->aside ? h->aside->v : NULL;
-        size_t k = h->stood_in;
+        size_t end = h->stood_in + hosts_aside(h), k = h->stood_in;
 
-        while (k < h->stood_in + hosts_aside(h) && v[k].slots < was.slots)
+        while (k < end && (v[k].slots < was.slots || !host_shares_domain(&v[k], &was)))
                 k++;
-        if (k == h->stood_in + hosts_aside(h))
+        if (k == end)
+                k = h->stood_in;
+        while (k < end && v[k].slots < was.slots)
+                k++;
+        if (k == end)
                 return NULL;
         next = v[k];
         memmove(v + h->stood_in + 1, v + h->stood_in, (k - h->stood_in) * sizeof(*v));
         v[h->stood_in] = was;
         next.place = was.place;
+        if (was.site)
+                host_site_of(&next)->turn = was.site->turn;
         h->v[i] = next;
-        name_entries_finish(&h->by_name);
-        h->indexed = 0;
+        drop_index(h);
         return &v[h->stood_in++];
 }
 

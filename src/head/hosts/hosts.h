@@ -12,6 +12,17 @@
 #include "base/intlist.h"
 #include "base/strv.h"
 
+/* Where a host stands in the network, for --order topology. Texts are owned; NULL = not known. */
+struct host_site {
+        char *domain;   /* of NVLink, "CLUSTER.CLIQUE", as the driver tells it */
+        char *group;    /* block, or else leaf switch */
+        char *path;     /* switches from the top, "core/leaf1" */
+        int number;     /* of the leaf switch, counted through the network; -1 = not known */
+        size_t turn;    /* 1 + its place in the order of the job; 0 = that of the list */
+        bool asked;     /* its agent has told .domain and .path, or that there are none */
+        bool stands_by; /* is spare by the host list, and not chosen for ranks */
+};
+
 struct host {
         char *name;    /* as written: alias for ssh */
         char *user;    /* NULL = not given */
@@ -22,16 +33,17 @@ struct host {
         int max_slots; /* 0 = not given */
         /* slots=, max_slots= or host:N is given, or "auto"; else @slots counts repeated lines. */
         bool slots_given;
-        bool has_gpus;       /* gpus= was given */
-        struct intlist gpus; /* device indices, gpus= or a filter */
-        bool filtered;       /* --include/--exclude narrowed slots or gpus by index: see @keep */
-        struct intlist keep; /* slot indices left by the filters, when @filtered */
-        struct intlist drop; /* slot indices excluded by index (needs the inventory) */
-        bool spare;          /* has no ranks until a node is lost */
-        size_t place;        /* 1 + the failed host in whose place it runs; 0 = its own place */
-        bool local;          /* this machine, without port and user: no ssh */
-        char *file;          /* "hosts.txt", "<stdin>", "-w" */
-        int line, col;       /* 1-based, of the first line with this name */
+        bool has_gpus;          /* gpus= was given */
+        struct intlist gpus;    /* device indices, gpus= or a filter */
+        bool filtered;          /* --include/--exclude narrowed slots or gpus by index: see @keep */
+        struct intlist keep;    /* slot indices left by the filters, when @filtered */
+        struct intlist drop;    /* slot indices excluded by index (needs the inventory) */
+        bool spare;             /* has no ranks until a node is lost */
+        size_t place;           /* 1 + the failed host in whose place it runs; 0 = its own place */
+        bool local;             /* this machine, without port and user: no ssh */
+        char *file;             /* "hosts.txt", "<stdin>", "-w" */
+        int line, col;          /* 1-based, of the first line with this name */
+        struct host_site *site; /* NULL = not asked for */
 };
 
 struct name_entry;
@@ -70,6 +82,15 @@ struct host *hosts_add_like(struct hosts *h, const struct host *like);
 /* Finds the first host named @name, in any case of letters; NULL = none. Constant time; not for
  * two threads at once (the index grows). Names must not change after the first look-up. */
 struct host *hosts_find(struct hosts *h, const char *name);
+/* Returns the site of a host, new ones with nothing known. */
+struct host_site *host_site_of(struct host *host);
+/* Returns what a segment lies within, lent: the NVLink domain, else the block or leaf switch.
+ * NULL = not known. */
+const char *host_domain(const struct host *host);
+/* Whether both are in one domain, which is known. */
+bool host_shares_domain(const struct host *a, const struct host *b);
+/* Puts the hosts in the order of the indices. */
+void hosts_arrange(struct hosts *h, const size_t *order);
 /* Drops every host with a false keep[i]; the others stay in order. */
 void hosts_retain(struct hosts *h, const bool *keep);
 /* Moves every host with a true out[i] to those that stand by; the others stay in order. */
@@ -78,7 +99,8 @@ void hosts_put_aside(struct hosts *h, const bool *out);
 size_t hosts_aside(const struct hosts *h);
 /* Drops the host @name from those that stand by. False: it is none of them. */
 bool hosts_drop_aside(struct hosts *h, const char *name);
-/* Exchanges host @i for the first host that stands by and has as many slots, and returns the host
+/* Exchanges host @i for the first host that stands by and has as many slots, of the same domain if
+ * there is one, and returns the host
  * that has left the list, valid until hosts_finish(). NULL: there is none. */
 const struct host *hosts_stand_in(struct hosts *h, size_t i);
 /* Writes the hosts of the given indices as "gpu[001-004,070]", for messages and as an argument of

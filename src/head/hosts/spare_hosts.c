@@ -80,24 +80,37 @@ int spare_hosts_choose(struct hosts *h, const struct spare_rule *r, struct diags
 
 /* ---- replacing ---- */
 
-/* Returns the index of a host of the list for place @at; h->n: there is none. */
+/* Returns the index of a host of the list for place @at, of the same domain if there is one; h->n:
+ * there is none. */
 static size_t find_spare(const struct hosts *h, const bool *usable, size_t at)
 {
-        size_t i = 0;
+        size_t first = h->n;
 
-        while (i < h->n && (!usable[i] || h->v[i].slots < h->v[at].slots))
-                i++;
-        return i;
+        for (size_t i = 0; i < h->n; i++) {
+                if (!usable[i] || h->v[i].slots < h->v[at].slots)
+                        continue;
+                if (!h->v[at].site || host_shares_domain(&h->v[i], &h->v[at]))
+                        return i;
+                first = MIN(first, i);
+        }
+        return first;
 }
 
 /* The same of the hosts that stand by unconnected. */
 static size_t find_aside(const struct hosts *h, const bool *taken, size_t at)
 {
-        size_t n = hosts_aside(h), i = 0;
+        size_t n = hosts_aside(h), first = n;
 
-        while (i < n && (taken[i] || h->aside->v[h->stood_in + i].slots < h->v[at].slots))
-                i++;
-        return i;
+        for (size_t i = 0; i < n; i++) {
+                const struct host *host = &h->aside->v[h->stood_in + i];
+
+                if (taken[i] || host->slots < h->v[at].slots)
+                        continue;
+                if (!h->v[at].site || host_shares_domain(host, &h->v[at]))
+                        return i;
+                first = MIN(first, i);
+        }
+        return first;
 }
 
 /* Decides by[], without a change of @h. Returns how many places have no host. */

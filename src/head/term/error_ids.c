@@ -205,6 +205,25 @@ const struct error_id error_ids[] = {
           "--pty makes the terminal of hnlaunch that of a rank: its keys go there, and its size. Standard input of "
           "hnlaunch is no terminal but a pipe, a file or nothing, as in CI and under ssh without -t.",
           "Start hnlaunch in a terminal (ssh -t), or leave --pty out; --stdin FILE gives ranks input." },
+        { HN_TOPOLOGY_UNREADABLE,
+          "a topology file cannot be read",
+          "The file of --topology is missing, or this user may not read it. As a warning: Slurm's topology.conf beside "
+          "$SLURM_CONF cannot be used, and the order does without it.",
+          "Correct the path. Without --topology the nodes tell their NVLink domains, and in a step of Slurm their switches." },
+        { HN_TOPOLOGY_LINE,
+          "a line of a topology file is wrong",
+          "A line is `switch: hosts`, with hosts as in gpu[001-016] or names of other switches, or one of Slurm's "
+          "topology.conf: SwitchName=leaf1 Nodes=gpu[001-016], SwitchName=core Switches=leaf[1-4], BlockName=b1 Nodes=... "
+          "A file has a switch with hosts at least.",
+          "Correct the place that the message shows. `scontrol show topology` writes such lines." },
+        { HN_TOPOLOGY_TWICE,
+          "a topology file has a host or a switch twice",
+          "A host is at one switch and in one block; a switch has one line.",
+          "Take the name out of one of the two places that the message shows." },
+        { HN_TOPOLOGY_CIRCLE,
+          "a switch of a topology file is below itself",
+          "The members of a switch, or members of these, name the switch again; or more than 32 switches are above it.",
+          "Let each switch name those below it only." },
         { HN_UNREACHABLE,
           "nodes cannot be reached",
           "The name does not resolve, the connection was refused, there is no route, the server closed the "
@@ -646,6 +665,17 @@ const struct error_id error_ids[] = {
           "Another hnlaunch was started with the --node-rank of a node that is connected. It waits, and takes the place "
           "when the connection of the first one ends: a node that was started again, before its loss is known, is such a case.",
           "If no node was started again, give every node a rank of its own." },
+        { HN_SEGMENTS,
+          "segments of --segment N nodes do not fit into the domains",
+          "Each N consecutive nodes of the job have to lie within one NVLink domain, or block or switch of the topology "
+          "file, and the number of nodes has to be a multiple of N. The message names the domains with their nodes.",
+          "Give a smaller N, fewer nodes (--nodes chooses those that fit), more hosts, or a topology file that has all "
+          "hosts. `hnlaunch plan --order topology --probe` shows the domains." },
+        { HN_NO_DOMAIN,
+          "the domain of hosts is not known (warning)",
+          "With --order topology hosts stand by NVLink domain and switch. The driver of these hosts tells no domain, and no "
+          "topology file has the hosts: they come last, in the order of their names.",
+          "Name the hosts in the file of --topology. With `plan`, add --probe to ask the nodes." },
         { HN_STORE_UNREACHED,
           "nodes cannot reach PyTorch's store",
           "Every node connects to MASTER_ADDR and MASTER_PORT before a rank starts, and some failed: a firewall "

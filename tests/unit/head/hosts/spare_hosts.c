@@ -223,3 +223,36 @@ TEST(a_host_that_stands_by_can_be_dropped)
         diags_finish(&d);
         hosts_finish(&h);
 }
+
+TEST(spare_of_the_same_domain_comes_first)
+{
+        static const char *const groups[] = { "x", "y", "y", "x", "y", "x" };
+        const bool failed[6] = { true, true };
+        struct hosts h = HOSTS_INIT;
+        size_t by[6];
+        char *got;
+
+        parse_list(&h, "a,b,c,d,e,f", "cd");
+        for (size_t i = 0; i < h.n; i++)
+                host_site_of(&h.v[i])->group = strdup(groups[i]);
+        assert_int_equal(spare_hosts_replace(&h, failed, 0, by), 0);
+        got = described(&h);
+        assert_string_equal(got, "(a) (b) c=b d=a e f");
+        free(got);
+        hosts_finish(&h);
+
+        /* Of those that stand by unconnected, too. */
+        parse_list(&h, "a,b,c,d,e,f", "");
+        for (size_t i = 0; i < h.n; i++)
+                host_site_of(&h.v[i])->group = strdup(groups[i]);
+        hosts_put_aside(&h, (const bool[6]){ false, false, true, true, true, true });
+        assert_int_equal(spare_hosts_replace(&h, failed, 0, by), 0);
+        got = described(&h);
+        assert_string_equal(got, "d c");
+        free(got);
+        assert_string_equal(hosts_stand_in(&h, 0)->name, "d");
+        assert_string_equal(h.v[0].name, "f");
+        assert_string_equal(hosts_stand_in(&h, 0)->name, "f"); /* no other one is of its domain */
+        assert_string_equal(h.v[0].name, "e");
+        hosts_finish(&h);
+}
