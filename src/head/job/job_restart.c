@@ -125,16 +125,29 @@ static bool is_missing(const struct job *j, const struct plan *plan, size_t node
         return plan->nodes[node].n_ranks && j->cluster.nodes[node].state == NODE_FAILED;
 }
 
-/* Moves the ranks of a lost node to a spare host. False: there is none. */
-static bool move_to_spare(struct job *j, struct plan *plan, size_t lost)
+/* Moves the ranks of a lost node to a ready one without ranks, with @same of the same domain.
+ * Returns the node, or n_nodes: there is none. */
+static size_t move_ranks(struct job *j, struct plan *plan, size_t lost, bool same)
 {
         const struct cluster *c = &j->cluster;
         size_t i = 0;
 
         while (i < c->n_nodes &&
                (c->nodes[i].state != NODE_READY || plan->nodes[i].n_ranks ||
+                (same && !host_shares_domain(c->nodes[i].host, c->nodes[lost].host)) ||
                 !has_devices(&c->nodes[i], &plan->nodes[lost].gpus) || !plan_move(plan, lost, i)))
                 i++;
+        return i;
+}
+
+/* Moves the ranks of a lost node to a spare host. False: there is none. */
+static bool move_to_spare(struct job *j, struct plan *plan, size_t lost)
+{
+        const struct cluster *c = &j->cluster;
+        size_t i = move_ranks(j, plan, lost, true);
+
+        if (i == c->n_nodes)
+                i = move_ranks(j, plan, lost, false);
         if (i == c->n_nodes)
                 return false;
         log_line(LOG_WARN, "%s takes the place of %s", c->nodes[i].host->name,

@@ -11,6 +11,7 @@
 #include "base/exit_code.h"
 #include "head/job/job_endpoint.h"
 #include "head/job/job_push.h"
+#include "head/launch/launch_order.h"
 #include "head/launch/launch_private.h"
 #include "head/launch/launch_restart.h"
 #include "head/launch/launch_spares.h"
@@ -143,9 +144,11 @@ int launch_run_attempts(struct launch *l)
         launch_setup_describe_terminal(l);
         launch_restart_begin(l);
         run_attempt(l);
-        while (launch_spares_refused(l) || launch_restart_again(l))
+        while (launch_spares_refused(l) || launch_restart_again(l)) {
+                launch_order_check(l, true);
                 if (prepare_again(l))
                         run_attempt(l);
+        }
         /* No rank is left to read keys: with the terminal restored, Ctrl-C is a signal again. */
         launch_pty_close(l);
         /* Core files, traces and pulled files come from the agents: all before job_leave(). */

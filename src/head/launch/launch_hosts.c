@@ -17,6 +17,7 @@
 #include "head/hosts/filter.h"
 #include "head/hosts/hostfile.h"
 #include "head/launch/launch_bad_hosts.h"
+#include "head/launch/launch_order.h"
 #include "head/launch/launch_private.h"
 #include "head/launch/launch_spares.h"
 #include "head/nodes/own_hosts.h"
@@ -180,7 +181,7 @@ static int load_listed_hosts(struct launch *l)
 int launch_hosts_load(struct launch *l)
 {
         const struct options *o = &l->o;
-        bool replaces = options_replace_nodes(o);
+        bool replaces = options_replace_nodes(o), ordered = launch_order_is_wanted(l);
 
         if (o->command == COMMAND_HOSTS)
                 return load_listed_hosts(l);
@@ -220,8 +221,10 @@ int launch_hosts_load(struct launch *l)
                 launch_bad_hosts_apply(l);
         if (!diags_errors(&l->diags))
                 /* With spares, --nodes counts working hosts and drops none here. */
-                filter_apply(&l->hosts, &o->include, &o->exclude, replaces ? 0 : o->nodes,
-                             &l->diags);
+                filter_apply(&l->hosts, &o->include, &o->exclude,
+                             replaces || ordered ? 0 : o->nodes, &l->diags);
+        if (!diags_errors(&l->diags) && ordered && !replaces)
+                launch_spares_order(l);
         if (!diags_errors(&l->diags) && replaces)
                 launch_spares_choose(l);
         return diags_errors(&l->diags) ? EX_DATAERR : 0;

@@ -13,6 +13,7 @@
 #include "base/error_number.h"
 #include "base/exit_code.h"
 #include "base/strv.h"
+#include "head/launch/launch_order.h"
 #include "head/launch/launch_private.h"
 #include "head/launch/launch_spares.h"
 #include "head/mpi/mpi_search.h"
@@ -148,12 +149,17 @@ int launch_plan_make(struct launch *l)
 {
         struct plan_inventory *guess = l->inventory ? NULL : launch_gpus_guess(l);
         int rc = l->inventory ? launch_spares_fit(l) : 0;
+        bool again = launch_order_is_settled(l);
 
         if (!rc && l->inventory)
                 rc = launch_check_machines(l);
+        if (!rc && l->inventory)
+                rc = launch_order_settle(l);
         if (!rc && build_plan_of_job(l, guess ? guess : l->inventory) < 0)
                 rc = refuse_plan(l);
         launch_gpus_free(guess, l->hosts.n);
+        if (!rc)
+                rc = launch_order_check(l, again);
         if (!rc)
                 rc = launch_programs_share(l);
         if (!rc)

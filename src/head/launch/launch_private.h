@@ -4,6 +4,7 @@
  *
  * - launch.c: the order of steps: hosts, files, connect, plan, attempts
  * - launch_bad_hosts.c: hosts that earlier runs have put out (launch_bad_hosts.h)
+ * - launch_order.c: the order of the nodes (launch_order.h)
  * - launch_hosts.c: the hosts, and what starts their agents (--start-with)
  * - launch_plan.c: the plan, and the MPI of the program (--mpi)
  * - launch_connect.c: the nodes: connecting, inventories

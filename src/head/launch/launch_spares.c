@@ -15,17 +15,20 @@
  */
 #include "head/launch/launch_spares.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error_number.h"
 #include "base/log.h"
+#include "head/hosts/filter.h"
 #include "head/hosts/spare_hosts.h"
 #include "head/job/job_endpoint.h"
 #include "head/job/job_push.h"
 #include "head/job/job_spares.h"
 #include "head/launch/launch_bad_hosts.h"
+#include "head/launch/launch_order.h"
 #include "head/launch/launch_private.h"
 #include "head/nodes/program_link.h"
 #include "head/options/config.h"
@@ -88,6 +91,39 @@ static void warn_no_spares(struct launch *l)
                   "--spares N takes the last N hosts");
 }
 
+/* Orders the hosts as --order says, before the last ones are left out. Where the domains are not
+ * known yet, these are connected as well, for the choice that follows. */
+static int order_hosts(struct launch *l, struct spare_rule *rule)
+{
+        size_t n = rule->nodes ? (size_t)rule->nodes : rule->needed, working = 0;
+
+        for (size_t i = 0; i < l->hosts.n; i++)
+                working += !l->hosts.v[i].spare;
+        if (!n && rule->spares > 0 && working > (size_t)rule->spares)
+                n = working - (size_t)rule->spares;
+        if (launch_order_arrange(l, n) < 0)
+                return -EINVAL;
+        if (launch_order_waits(l)) {
+                rule->connect = true;
+                rule->spares = rule->spares ? rule->spares : SPARES_AUTO;
+        }
+        return 0;
+}
+
+void launch_spares_order(struct launch *l)
+{
+        const struct strv none = STRV_INIT;
+        struct spare_rule rule = { .nodes = l->o.nodes, .needed = count_needed(l) };
+
+        if (order_hosts(l, &rule) < 0)
+                return;
+        rule.needed = 0;
+        if (rule.connect)
+                spare_hosts_choose(&l->hosts, &rule, &l->diags);
+        else
+                filter_apply(&l->hosts, &none, &none, l->o.nodes, &l->diags);
+}
+
 void launch_spares_choose(struct launch *l)
 {
         const struct options *o = &l->o;
@@ -104,6 +140,8 @@ void launch_spares_choose(struct launch *l)
                 launch_bad_hosts_apply(l);
         warn_no_spares(l);
         rule.needed = count_needed(l);
+        if (order_hosts(l, &rule) < 0)
+                return;
         if (spare_hosts_choose(&l->hosts, &rule, &l->diags) == 0 && !first)
                 launch_bad_hosts_apply(l);
 }
@@ -280,7 +318,8 @@ enum job_step launch_spares_settle(struct launch *l)
         enum job_step r;
         bool *spare;
 
-        if (!options_replace_nodes(&l->o))
+        /* With --order topology hosts are chosen among those that answer. */
+        if (!options_replace_nodes(&l->o) && !launch_order_is_wanted(l))
                 return JOB_NODES_LOST;
         spare = xcalloc(h->n, sizeof(*spare));
         for (size_t i = 0; i < h->n; i++)

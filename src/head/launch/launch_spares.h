@@ -16,6 +16,8 @@ struct launch;
 
 /* Divides the hosts into running and spare hosts, and leaves bad hosts out. Errors are in diags. */
 void launch_spares_choose(struct launch *l);
+/* Orders the hosts, and takes the first --nodes N, of a launch that replaces none. */
+void launch_spares_order(struct launch *l);
 /* Lets the job replace nodes that fail while nodes are connected. After job_create(). */
 void launch_spares_watch(struct launch *l);
 /* Replaces failed nodes, or leaves them out. JOB_DONE: all nodes of the plan are READY.

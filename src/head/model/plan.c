@@ -208,11 +208,36 @@ static void survey_node(struct planner *p, size_t i, const struct plan_inventory
 
 /* ---- count ---- */
 
-size_t *plan_order_hosts(const struct hosts *h)
+static int by_turn(const void *a, const void *b, void *hosts)
 {
-        size_t *order = xcalloc(h->n, sizeof(*order)), n = 0;
+        const struct host *v = hosts;
+        size_t x = v[*(const size_t *)a].site->turn, y = v[*(const size_t *)b].site->turn;
+
+        return (x > y) - (x < y);
+}
+
+/* Returns the hosts in their turns, or as they are listed if not all have one. The hosts may be a
+ * part of the job's. malloc'ed. */
+static size_t *list_turns(const struct hosts *h)
+{
+        size_t *turns = xcalloc(h->n, sizeof(*turns)), n = 0;
 
         for (size_t i = 0; i < h->n; i++) {
+                n += h->v[i].site && h->v[i].site->turn;
+                turns[i] = i;
+        }
+        if (n && n == h->n)
+                qsort_r(turns, n, sizeof(*turns), by_turn, h->v);
+        return turns;
+}
+
+size_t *plan_order_hosts(const struct hosts *h)
+{
+        size_t *order = xcalloc(h->n, sizeof(*order)), *turns = list_turns(h), n = 0;
+
+        for (size_t at = 0; at < h->n; at++) {
+                size_t i = turns[at];
+
                 if (h->v[i].place)
                         continue;
                 order[n++] = i;
@@ -220,6 +245,7 @@ size_t *plan_order_hosts(const struct hosts *h)
                         if (h->v[k].place == i + 1)
                                 order[n++] = k;
         }
+        free(turns);
         return order;
 }
 

@@ -2,9 +2,10 @@
 /*
  * Plan: hosts x inventory x options -> rank table
  *
- * Pure. Ranks are assigned host by host in hostfile order (PLAN_MAP_SLOT) or round robin over the
- * hosts (PLAN_MAP_NODE); R = first(n) + local with first(n) = the processes of all earlier nodes. A
- * process holds gpus_per_rank neighbouring slots of its node.
+ * Pure. Ranks are assigned host by host in hostfile order, or that of host_site.turn
+ * (PLAN_MAP_SLOT) or round robin over the hosts (PLAN_MAP_NODE); R = first(n) + local with first(n)
+ * = the processes of all earlier nodes. A process holds gpus_per_rank neighbouring slots of its
+ * node.
  *
  * The slots of a node are slots=, else its GPUs, else 1; where GPUs are assigned a slot is a GPU,
  * so a node with 4 GPUs and gpus_per_rank 2 holds 2 processes. A node known to have no GPU gets

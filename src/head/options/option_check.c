@@ -166,6 +166,23 @@ static void check_spares(const struct options *o, struct diags *d)
                           "--nodes %d:%d means from %d to %d nodes", o->nodes, min, o->nodes, min);
 }
 
+/* Refuses a topology that is not used, and segments of jobs whose nodes are chosen otherwise. */
+static void check_node_order(const struct options *o, struct diags *d)
+{
+        if (o->topology && is_on_line(o, "topology") && o->order != ORDER_TOPOLOGY)
+                diag_help(diag_add(d, HN_OPTION_CONFLICT, EX_USAGE,
+                                   "--topology without --order topology or --segment"),
+                          "add --order topology, or --segment N");
+        if (o->segment && o->first)
+                diag_help(diag_add(d, HN_OPTION_CONFLICT, EX_USAGE,
+                                   "--segment is for a job without roles"),
+                          "--order topology gives the roles neighbouring nodes");
+        if (o->segment && o->plan.map == PLAN_MAP_NODE)
+                diag_help(diag_add(d, HN_OPTION_CONFLICT, EX_USAGE,
+                                   "--segment and --map node exclude each other"),
+                          "neighbouring ranks are on different nodes with --map node");
+}
+
 /* Refuses options that --dial-in leaves nothing to do. */
 static void check_beside_dial_in(const struct options *o, struct diags *d)
 {
@@ -179,6 +196,8 @@ static void check_beside_dial_in(const struct options *o, struct diags *d)
                        { "--exclude", is_on_line(o, "exclude") },
                        { "--tree", is_on_line(o, "tree") },
                        { "--start-with", is_on_line(o, "start-with") },
+                       { "--order topology", is_on_line(o, "order") && o->order == ORDER_TOPOLOGY },
+                       { "--segment", o->segment },
                        { "--scheduler", is_on_line(o, "scheduler") && o->from != ALLOC_NONE } };
 
         for (size_t i = 0; i < ARRAY_SIZE(others); i++)
@@ -496,6 +515,8 @@ int option_check(const struct options *o, struct diags *d)
         else
                 check_without_dial_in(o, d);
         check_spares(o, d);
+        if (launches)
+                check_node_order(o, d);
         check_detach(o, d);
         check_pty(o, d);
         if (launches) {

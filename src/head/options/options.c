@@ -224,6 +224,8 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
         o->fold_given = settings_level(s, option_by_name("fold")) > LEVEL_PRESET;
         o->start_timeout_given = settings_level(s, option_by_name("start-timeout")) > LEVEL_PRESET;
         settle_restart(o);
+        if (o->segment)
+                o->order = ORDER_TOPOLOGY;
         if (r == 0)
                 r = o->multi_prog && o->argv.n && launches ? multi_prog_read(o, diags)
                     : o->first                             ? role_options_settle(o, diags)

@@ -96,6 +96,8 @@ struct drain_options {
         int64_t time_ms;  /* of the ranks of a host whose agent gets SIGTERM */
 };
 
+enum { ORDER_HOSTS, ORDER_TOPOLOGY };
+
 struct options {
         enum command command;
         bool run_given;     /* the program may have any name: `run` precedes it, or a job file
@@ -108,12 +110,15 @@ struct options {
         bool local;
         int local_n; /* --local[=N] or --local N; 0 = GPUs, else CPU cores */
         struct strv include, exclude;
-        unsigned from; /* enum alloc_from of head/alloc/alloc.h */
-        int nodes;     /* 0 = all */
-        int nodes_min; /* MIN of --nodes MIN:MAX; 0 = not given */
-        int min_nodes; /* --min-nodes; 0 = not given */
-        int spares;    /* SPARES_AUTO; 0 = none but those of the hostfile */
-        char *dial_in; /* HOST:PORT of node 0, or "auto"; NULL = no dial-in */
+        unsigned from;  /* enum alloc_from of head/alloc/alloc.h */
+        int nodes;      /* 0 = all */
+        int nodes_min;  /* MIN of --nodes MIN:MAX; 0 = not given */
+        int min_nodes;  /* --min-nodes; 0 = not given */
+        unsigned order; /* of the nodes */
+        int segment;    /* nodes that lie within one domain; 0 = none */
+        char *topology; /* file; NULL = Slurm's */
+        int spares;     /* SPARES_AUTO; 0 = none but those of the hostfile */
+        char *dial_in;  /* HOST:PORT of node 0, or "auto"; NULL = no dial-in */
         int node_rank;
         char *dial_secret; /* file, or "none"; NULL = dial_secret_find() looks for one */
         int64_t dial_timeout_ms;

@@ -14,6 +14,7 @@
 #include "base/printable.h"
 #include "head/core/json_text.h"
 #include "head/core/shell_words.h"
+#include "head/hosts/host_order.h"
 #include "head/hosts/hosts.h"
 #include "head/nodes/program_link.h"
 #include "head/options/program_options.h"
@@ -30,6 +31,7 @@ enum column {
         COL_HOST,
         COL_ADDRESS,
         COL_VIA,
+        COL_DOMAIN,
         COL_RANKS,
         COL_SLOTS,
         COL_GPUS,
@@ -45,6 +47,7 @@ static const struct text_column plan_columns[COLUMNS] = {
         [COL_HOST] = { "HOST", TEXT_NAME, 0, 8 },
         [COL_ADDRESS] = { "ADDRESS", 0, 4, 0 },
         [COL_VIA] = { "VIA", 0, 3, 0 },
+        [COL_DOMAIN] = { "DOMAIN", 0, 0, 0 },
         [COL_RANKS] = { "RANKS", TEXT_RIGHT, 0, 5 },
         [COL_SLOTS] = { "SLOTS", TEXT_RIGHT, 1, 0 },
         [COL_GPUS] = { "GPUS", 0, 0, 4 },
@@ -68,6 +71,8 @@ static char *format_shared_cell(const struct plan_view *v, const struct plan_nod
                 return xstrdup(h->addr ? h->addr : "");
         case COL_VIA:
                 return xstrdup(via ? via : "");
+        case COL_DOMAIN:
+                return host_domain(h) ? host_order_domain_name(host_domain(h)) : xstrdup("-");
         case COL_SLOTS:
                 return xasprintf("%d/%d", n->n_ranks, n->slots);
         case COL_GPUS:
@@ -109,10 +114,11 @@ static bool continues_row(const struct plan_view *v, const struct plan_node *a,
         return same;
 }
 
-/* Adds a row for @count nodes from @n on. */
-static void add_plan_row(struct text_table *t, const struct plan_view *v, const struct plan_node *n,
+/* Adds a row for @count nodes of the order. */
+static void add_plan_row(struct text_table *t, const struct plan_view *v, const size_t *order,
                          size_t count)
 {
+        const struct plan_node *n = &v->p->nodes[order[0]];
         CLEANUP(intlist_finish) struct intlist nodes = { 0 }, ranks = { 0 };
         CLEANUP(host_group_finish) struct host_group hosts = { 0 };
         CLEANUP(free_textp) char *names = NULL;
@@ -121,10 +127,12 @@ static void add_plan_row(struct text_table *t, const struct plan_view *v, const 
         bool used = n->node_rank >= 0;
 
         for (size_t i = 0; i < count; i++) {
-                host_group_add(&hosts, n[i].host);
-                intlist_add(&nodes, n[i].node_rank);
-                for (size_t k = 0; k < n[i].ranks.n; k++)
-                        intlist_add(&ranks, n[i].ranks.v[k]);
+                const struct plan_node *node = &v->p->nodes[order[i]];
+
+                host_group_add(&hosts, node->host);
+                intlist_add(&nodes, node->node_rank);
+                for (size_t k = 0; k < node->ranks.n; k++)
+                        intlist_add(&ranks, node->ranks.v[k]);
         }
         names = count > 1 ? hosts_fold(v->hosts, hosts.hosts, count) : xstrdup(h->name);
         for (enum column c = 0; c < COLUMNS; c++)
@@ -152,20 +160,24 @@ static void print_nodes(FILE *to, const struct plan_view *v)
                                 .hidden = { [COL_ADDRESS] = true,
                                             [COL_SLOTS] = v->o->first, /* of a role each */
                                             [COL_VIA] = !v->parents,
+                                            [COL_DOMAIN] = v->o->order != ORDER_TOPOLOGY,
                                             [COL_GPUS] = !plan_view_gpus_matter(v),
                                             [COL_CORES] = !v->inventory,
                                             [COL_MEMORY] = !v->inventory,
                                             [COL_ARCH] = !v->inventory } };
         CLEANUP(free_textp) char *text = NULL;
+        size_t *order = plan_order_hosts(v->hosts);
 
         for (size_t i = 0; i < v->hosts->n; i++)
                 t.hidden[COL_ADDRESS] &= !v->hosts->v[i].addr;
         for (size_t i = 0, end; i < v->p->n_nodes; i = end) {
                 for (end = i + 1; fold && end < v->p->n_nodes; end++)
-                        if (!continues_row(v, &v->p->nodes[end - 1], &v->p->nodes[end]))
+                        if (!continues_row(v, &v->p->nodes[order[end - 1]],
+                                           &v->p->nodes[order[end]]))
                                 break;
-                add_plan_row(&t, v, &v->p->nodes[i], end - i);
+                add_plan_row(&t, v, order + i, end - i);
         }
+        free(order);
         text = text_table_format(&t);
         fputs(text, to);
 }
@@ -325,6 +337,11 @@ static void print_plan_parts(FILE *to, const struct plan *p, const struct hosts 
         if (hosts->source)
                 fprintf(to, "hosts     %s, slots from %s\n", hosts->source, slots_origin(hosts, o));
         print_aside(to, hosts);
+        if (o->segment)
+                fprintf(to, "order     topology, in segments of %d node%s\n", o->segment,
+                        o->segment == 1 ? "" : "s");
+        else if (o->order == ORDER_TOPOLOGY)
+                fprintf(to, "order     topology\n");
         if (o->plan.per_node)
                 fprintf(to, "per node  one process, which gets all GPUs and starts the ranks\n");
         if (o->push.n) {
@@ -405,6 +422,10 @@ static json_t *json_node(const struct plan_view *v, const struct plan_node *n)
         json_object_set_new(j, "port", port ? json_integer(port) : json_null());
         set_json_text(j, "addr", h->addr);
         set_json_text(j, "via", plan_view_parent(v, n));
+        if (v->o->order == ORDER_TOPOLOGY) {
+                set_json_text(j, "domain", host_domain(h));
+                set_json_text(j, "switch", h->site ? h->site->path : NULL);
+        }
         json_object_set_new(j, "slots", json_integer(n->slots));
         for (size_t i = 0; i < n->ranks.n; i++) {
                 const struct plan_rank *r = &v->p->ranks[n->ranks.v[i]];
@@ -459,6 +480,7 @@ void plan_print_json(FILE *to, const struct plan *p, const struct hosts *hosts,
         CLEANUP(plan_view_finish) struct plan_view v = plan_view_make(p, hosts, o, inventory);
         CLEANUP(strv_finish) struct strv names = STRV_INIT;
         json_t *j = json_object(), *nodes = json_array();
+        size_t *order = plan_order_hosts(hosts);
 
         v.book = book;
         json_object_set_new(j, "v", json_integer(1));
@@ -471,7 +493,8 @@ void plan_print_json(FILE *to, const struct plan *p, const struct hosts *hosts,
         }
         json_object_set_new(j, "probed", json_boolean(inventory != NULL));
         for (size_t i = 0; i < p->n_nodes; i++)
-                json_array_append_new(nodes, json_node(&v, &p->nodes[i]));
+                json_array_append_new(nodes, json_node(&v, &p->nodes[order[i]]));
+        free(order);
         json_object_set_new(j, "nodes", nodes);
         json_object_set_new(j, "spares", json_spares(hosts));
         json_object_set_new(j, "argv", json_texts(&o->argv));

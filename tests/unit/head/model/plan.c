@@ -613,3 +613,37 @@ TEST(a_host_has_the_ranks_of_the_place_where_it_stands)
         free(got);
         made_finish(&m);
 }
+
+static void expect_order(const struct hosts *h, const char *want)
+{
+        size_t *order = plan_order_hosts(h);
+        char got[16] = "";
+
+        for (size_t i = 0; i < h->n; i++)
+                got[i] = *h->v[order[i]].name;
+        assert_string_equal(got, want);
+        free(order);
+}
+
+TEST(hosts_stand_in_their_turns)
+{
+        struct hosts h = HOSTS_INIT, part;
+
+        for (size_t i = 0; i < 4; i++) {
+                static const size_t turns[] = { 9, 2, 7, 3 };
+                struct host *host = hosts_add(&h);
+
+                host->name = strdup((char[2]){ (char)('a' + i) });
+                host_site_of(host)->turn = turns[i];
+        }
+        expect_order(&h, "bdca");
+        part = (struct hosts){ .v = h.v + 2, .n = 2 };
+        expect_order(&part, "dc");
+        h.v[1].spare = true; /* c is in the place of b */
+        h.v[2].place = 2;
+        expect_order(&h, "bcda");
+        h.v[3].site->turn = 0;
+        h.v[2].place = 0;
+        expect_order(&h, "abcd");
+        hosts_finish(&h);
+}
