@@ -56,6 +56,8 @@ ok '... and which nodes stand by' grep -qE '^ +- +node008 +aaaabbbb\.5 +spare ' 
 lab_hn -H "$TMP/hosts.txt" --segment 3 --nodes 6 --label none sh -c 'echo $RANK $(hostname)'
 exits 'segments of three' 0
 is '... lie within domains' "$(sort -n "$OUT" | cut -d' ' -f2 | tr '\n' ' ')" 'node001 node003 node005 node002 node004 node006 '
+lab_hn -H "$TMP/hosts.txt" --tree 2 --segment 3 --nodes 6 --label none sh -c 'echo $RANK $(hostname)'
+is '... in a tree, too' "$(sort -n "$OUT" | cut -d' ' -f2 | tr '\n' ' ')" 'node001 node003 node005 node002 node004 node006 '
 lab_hn -H "$TMP/hosts.txt" --segment 4 -n 4 --label none sh -c 'echo $RANK $(hostname)'
 is '... with -n, in the domain that has four' "$(sort -n "$OUT" | cut -d' ' -f2 | tr '\n' ' ')" 'node001 node003 node005 node007 '
 lab_hn -H "$TMP/hosts.txt" --segment 4 touch "$TMP/started"

@@ -125,6 +125,22 @@ exits 'a run whose segments do not fit' 69
 has '... names the switches' "$ERR" 'segments of 4 nodes do not fit: domain leaf1 has 2 nodes (n[1,3]), leaf2 has 2 nodes (n[2,4])'
 hn "${base[@]}" -w 'n[1-4]' --order topology --role a --nodes 2 "${echo_node[@]}" : --role b --nodes 2 sh -c 'echo 1$RANK $NODE'
 is 'roles have neighbouring nodes' "$(ranks)" 'n1 n3 n2 n4 '
+
+# With a file the hosts that are not chosen stand by unconnected. The agent of rank 1 is lost in the first attempt.
+# shellcheck disable=SC2016
+lose_one='echo $HN_RESTART $RANK $NODE; [ "$HN_RESTART$RANK" != 01 ] || kill -9 $PPID'
+again=(--nodes 2 --segment 2 --spares auto --max-restarts 1 --grace 1s)
+printf 'leaf1: n1 n3 n5\nleaf2: n2 n4 n6\n' >two.txt
+hn "${base[@]}" -w 'n[1-5]' --topology two.txt "${again[@]}" sh -c "$lose_one"
+is 'a spare of the same domain takes the place' "$RC $(grep '^1' "$OUT" | sort | tr '\n' ' ')" '0 1 0 n1 1 1 n5 '
+hn "${base[@]}" -w 'n[1-4]' --topology two.txt "${again[@]}" sh -c "$lose_one"
+is '... another one where there is none' "$RC $(grep '^1' "$OUT" | sort | tr '\n' ' ')" '0 1 0 n1 1 1 n2 '
+has '... with a warning' "$ERR" 'nodes 0 to 1 are a segment no longer: domain leaf1 has 1 node (n1), leaf2 has 1 node (n2)'
+sed -i 's/^n9)/n4 | n9)/' leaf
+hn "${base[@]}" -w 'n[1-6]' --topology two.txt --segment 2 --nodes 4 --spares auto "${echo_node[@]}"
+is 'so it is with a node that fails before the start' "$RC $(ranks)" '0 n1 n3 n2 n6 '
+hn "${base[@]}" -w 'n[1-4]' --topology two.txt --segment 2 --nodes 2:4 "${echo_node[@]}"
+is '... which leaves out its segment with MIN:MAX' "$RC $(ranks)" '0 n1 n3 '
 nothing_left 'nothing is left'
 
 cat >judge.py <<'E2'
