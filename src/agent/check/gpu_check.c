@@ -139,7 +139,7 @@ static void add_gpu_state(struct checked *m, const char *name, const uint8_t *st
 
 /* Judges the state and NVML's health mask: fields of two bits (0 not known, 1 yes, 2 no), and one
  * of four bits for the configuration (0 not known, 1 none wrong, others tell what is). */
-static uint8_t judge_fabric(const struct gpu_fabric *f)
+static uint8_t grade_fabric(const struct gpu_fabric *f)
 {
         enum { DEGRADED_SHIFT = 0, BAD_ROUTE_SHIFT = 4, MISFIT_SHIFT = 8 };
         uint32_t health = f->health == GPU_RECORD_UNKNOWN ? 0 : f->health;
@@ -179,7 +179,7 @@ static void add_gpu_health(struct checked *m, const struct gpu_holders *h)
         uint8_t fabric[GPU_RECORD_GPUS];
 
         for (uint32_t i = 0; i < GPU_RECORD_GPUS; i++)
-                fabric[i] = judge_fabric(&h->fabric[i]);
+                fabric[i] = grade_fabric(&h->fabric[i]);
         add_gpu_state(m, "gpu.remap", h->remap, remap, GPU_REMAP_NONE,
                       "the driver remaps no rows of these GPUs");
         add_gpu_state(m, "gpu.fabric", fabric, words, FABRIC_READY,

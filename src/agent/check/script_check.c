@@ -171,7 +171,7 @@ void script_check(struct checked *m, const struct check_order *o)
         checked_add(m, "run", value, "");
 }
 
-static bool is_loopback(const char *address)
+static bool is_loopback_text(const char *address)
 {
         return !strncmp(address, "127.", 4) || !strcmp(address, "::1");
 }
@@ -197,9 +197,9 @@ void hostname_check(struct checked *m)
         else {
                 end.first[strcspn(end.first, " \t")] = '\0';
                 checked_add(m, "hostname",
-                            WEXITSTATUS(end.status)  ? "none"
-                            : is_loopback(end.first) ? end.first
-                                                     : "a network address",
+                            WEXITSTATUS(end.status)       ? "none"
+                            : is_loopback_text(end.first) ? end.first
+                                                          : "a network address",
                             "");
         }
 }

@@ -2,7 +2,7 @@
 /*
  * Script_check: runs commands for a check, with a time limit
  *
- * All processes of a command are killed at its end. For the process of a check only, without other
+ * All processes of a command are killed at the end. For the process of a check only, without other
  * children.
  */
 #pragma once

@@ -14,9 +14,10 @@ char *program_find_in_path(const char *name)
 
         while (path && *path) {
                 size_t n = strcspn(path, ":");
-                char *full = xasprintf("%.*s/%s", (int)n, path, name);
+                char *full = xasprintf("%.*s/%s", n ? (int)n : 1, n ? path : ".", name);
+                struct stat st;
 
-                if (access(full, X_OK) == 0)
+                if (access(full, X_OK) == 0 && stat(full, &st) == 0 && S_ISREG(st.st_mode))
                         return full;
                 free(full);
                 path += n + (path[n] == ':');

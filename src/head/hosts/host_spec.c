@@ -218,7 +218,7 @@ int host_spec_parse(struct host_spec *s, const char *text, size_t len, struct ra
         else
                 r = take_names(s, text, at, len, e);
         if (r == 0 && at_sign) {
-                s->host.user = strndup(text, at - 1);
+                s->host.user = xstrndup(text, at - 1);
                 s->given[ATTR_USER] = (struct text_range){ 0, at - 1 };
         }
         return r;
@@ -344,13 +344,13 @@ int host_attr_take(struct host_spec *s, enum host_attr attr, const char *value, 
                 return host_spec_number(value, len, "port", 1, 65535, &h->port, e);
         case ATTR_USER:
                 r = check_user(value, len, e);
-                h->user = r == 0 ? strndup(value, len) : NULL;
+                h->user = r == 0 ? xstrndup(value, len) : NULL;
                 return r;
         case ATTR_ADDR:
                 return take_addr(s, value, len, e);
         case ATTR_IFACE:
                 r = check_text(value, len, "._-:/", "iface", e);
-                h->iface = r == 0 ? strndup(value, len) : NULL;
+                h->iface = r == 0 ? xstrndup(value, len) : NULL;
                 return r;
         case ATTR_NUMA:
                 return check_text(value, len, ",-", "numa", e);

@@ -238,7 +238,7 @@ bool hosts_drop_aside(struct hosts *h, const char *name)
 {
         size_t k = h->stood_in;
 
-        while (h->aside && k < h->aside->n && strcmp(h->aside->v[k].name, name))
+        while (h->aside && k < h->aside->n && strcasecmp(h->aside->v[k].name, name) != 0)
                 k++;
         if (!h->aside || k == h->aside->n)
                 return false;

@@ -52,6 +52,7 @@ struct pull_node {
         int *roots; /* by item, -1 = not made yet; NULL = none */
         struct pull_file file;
         bool skips; /* the rest of a file after a failed write */
+        bool came;  /* a folder was made here for what comes */
         uint32_t item, entries;
         char *path; /* of the file */
         int64_t heard_ns;
@@ -338,7 +339,6 @@ static int open_root(struct pull *p, const struct node *n)
                 m->roots = xcalloc(p->n_items, sizeof(*m->roots));
                 for (size_t i = 0; i < p->n_items; i++)
                         m->roots[i] = -1;
-                p->came++;
         }
         root = &m->roots[m->item];
         if (*root >= 0)
@@ -347,6 +347,8 @@ static int open_root(struct pull *p, const struct node *n)
                 *c = '_';
         path = xasprintf("%s/%s", p->items[m->item].dest, push_path_is_safe(host) ? host : "_");
         *root = pull_write_root(path);
+        p->came += *root >= 0 && !m->came;
+        m->came |= *root >= 0;
         return *root;
 }
 

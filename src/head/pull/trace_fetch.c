@@ -10,14 +10,22 @@
 
 enum { LEAST_PIECES = 2, MOST_PIECES = 68 };
 
+/* What a node still has to send. A cancelled request goes on there: the next one is sent when its
+ * answer has ended. */
+struct owed {
+        uint32_t left;   /* outstanding pieces, and 1; 0 = none */
+        uint32_t number; /* of the request */
+        bool again;      /* another request waits for the end of this one */
+};
+
 struct trace_fetch {
         void (*take)(void *ctx, const struct node *n, uint32_t number, const void *piece,
                      size_t len);
         void *ctx;
         uint32_t number, max; /* of the newest request; pieces of each node */
         uint32_t budget;      /* pieces still to be requested */
-        uint32_t *left;       /* by node: outstanding pieces, and 1; 0 = none */
-        size_t waiting;       /* nodes with outstanding pieces */
+        struct owed *nodes;   /* by node */
+        size_t waiting;       /* nodes that answer, or will be asked when they have answered */
         bool cancelled;
 };
 
@@ -29,7 +37,7 @@ struct trace_fetch *trace_fetch_create(size_t n_nodes,
         struct trace_fetch *t = xcalloc(1, sizeof(*t));
 
         *t = (struct trace_fetch){ .take = take, .ctx = ctx };
-        t->left = xcalloc(n_nodes, sizeof(*t->left));
+        t->nodes = xcalloc(n_nodes, sizeof(*t->nodes));
         return t;
 }
 
@@ -37,7 +45,7 @@ void trace_fetch_destroy(struct trace_fetch *t)
 {
         if (!t)
                 return;
-        free(t->left);
+        free(t->nodes);
         free(t);
 }
 
@@ -52,13 +60,24 @@ void trace_fetch_begin(struct trace_fetch *t, size_t n_nodes)
         t->max = MIN(MAX(share, (uint32_t)LEAST_PIECES), (uint32_t)MOST_PIECES);
 }
 
+static void request_trace(struct trace_fetch *t, struct node *n)
+{
+        number_encode(&n->out, MSG_RECORD, t->max);
+        t->nodes[n->index] = (struct owed){ .left = t->max + 1, .number = t->number };
+}
+
 void trace_fetch_ask(struct trace_fetch *t, struct node *n)
 {
-        if (t->budget < t->max || t->left[n->index])
+        struct owed *w = &t->nodes[n->index];
+
+        if (t->budget < t->max || (w->left && (w->number == t->number || w->again)))
                 return;
-        number_encode(&n->out, MSG_RECORD, t->max);
-        t->left[n->index] = t->max + 1;
         t->budget -= t->max;
+        if (w->left) {
+                w->again = true;
+                return;
+        }
+        request_trace(t, n);
         t->waiting++;
 }
 
@@ -67,20 +86,22 @@ bool trace_fetch_waits(const struct trace_fetch *t)
         return t && t->waiting && !t->cancelled;
 }
 
-int trace_fetch_take(struct trace_fetch *t, const struct node *n, const struct frame *f,
+int trace_fetch_take(struct trace_fetch *t, struct node *n, const struct frame *f,
                      struct error *err)
 {
-        uint32_t left = t ? t->left[n->index] : 0;
+        struct owed *w = t ? &t->nodes[n->index] : NULL;
         struct recorded m;
 
         if (recorded_decode(&m, f, err) < 0)
                 return -EPROTO;
-        if (!left || (m.len && left == 1))
+        if (!w || !w->left || (m.len && w->left == 1))
                 return err_set(err, EPROTO, "message out of turn: RECORDED without a request");
-        if (m.len && !t->cancelled)
+        if (m.len && !t->cancelled && w->number == t->number)
                 t->take(t->ctx, n, t->number, m.piece, m.len);
-        t->left[n->index] -= m.len > 0;
-        if (m.last)
+        w->left -= m.len > 0;
+        if (m.last && w->again && !t->cancelled)
+                request_trace(t, n);
+        else if (m.last)
                 trace_fetch_lost(t, n);
         return 0;
 }
@@ -89,8 +110,8 @@ void trace_fetch_lost(struct trace_fetch *t, const struct node *n)
 {
         if (!t)
                 return;
-        t->waiting -= t->left[n->index] > 0;
-        t->left[n->index] = 0;
+        t->waiting -= t->nodes[n->index].left > 0;
+        t->nodes[n->index] = (struct owed){ 0 };
 }
 
 void trace_fetch_cancel(struct trace_fetch *t)

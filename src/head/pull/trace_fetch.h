@@ -33,7 +33,7 @@ void trace_fetch_begin(struct trace_fetch *t, size_t n_nodes);
 void trace_fetch_ask(struct trace_fetch *t, struct node *n);
 bool trace_fetch_waits(const struct trace_fetch *t); /* for a node; NULL does not */
 /* Takes RECORDED. -EPROTO with @err: malformed, or more than requested. */
-int trace_fetch_take(struct trace_fetch *t, const struct node *n, const struct frame *f,
+int trace_fetch_take(struct trace_fetch *t, struct node *n, const struct frame *f,
                      struct error *err);
 /* Gives the node up; does nothing for a node without a request. NULL does nothing. */
 void trace_fetch_lost(struct trace_fetch *t, const struct node *n);

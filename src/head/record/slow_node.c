@@ -103,24 +103,27 @@ static bool waits_for_others(const struct step_list *l)
 
 struct node_pace {
         size_t steps;
-        double own_us, delay_us; /* medians; own_us below 0 = not known */
+        double own_us, delay_us; /* medians; own_us NAN = not known */
 };
 
 /* Fills in the median delay and the median own time of each node. The list is sorted by node. */
 static void find_paces(struct step_list *l, struct node_pace *nodes, double *room)
 {
         for (size_t i = 0, end; i < l->n; i = end) {
-                struct node_pace *p = &nodes[l->v[i].node];
+                struct node_pace *p;
                 size_t n = 0;
 
                 for (end = i; end < l->n && l->v[end].node == l->v[i].node; end++)
                         room[end - i] = l->v[end].delay_us;
+                if (l->v[i].node < 0)
+                        continue; /* a damaged record places these ranks on no node */
+                p = &nodes[l->v[i].node];
                 p->steps = end - i;
                 p->delay_us = median_of(room, end - i);
                 for (size_t k = i; k < end; k++)
                         if (l->v[k].own_us >= 0)
                                 room[n++] = l->v[k].own_us;
-                p->own_us = n ? median_of(room, n) : -1;
+                p->own_us = n ? median_of(room, n) : NAN;
         }
 }
 
@@ -134,7 +137,7 @@ static void offer_slowest(const struct node_pace *nodes, size_t n_nodes, double 
         size_t n = 0, slowest = 0;
 
         for (size_t i = 0; i < n_nodes; i++)
-                if (nodes[i].steps >= STEPS_LEAST)
+                if (nodes[i].steps >= STEPS_LEAST && !isnan(get(&nodes[i])))
                         room[n++] = get(&nodes[i]);
         if (n < NODES_LEAST || step_us <= 0)
                 return;

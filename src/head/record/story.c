@@ -593,7 +593,7 @@ static int find_world_end(const struct story *s, int first)
 
         while (last && last + 1 < s->roles.v + s->roles.n && last[1].world == role->world)
                 last++;
-        return last ? last->first + last->size : (int)s->n_ranks;
+        return last ? MIN(last->first + last->size, (int)s->n_ranks) : (int)s->n_ranks;
 }
 
 /* Programs of different roles do different things: ranks are compared within their world. */

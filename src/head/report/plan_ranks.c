@@ -150,7 +150,7 @@ void plan_view_rank_env(const struct plan_view *v, int rank, struct strv *env)
 {
         const struct plan_rank *r = &v->p->ranks[rank];
         const struct program_options *own = options_program(v->o, (size_t)r->program);
-        bool own_threads = strv_env_get(env, "OMP_NUM_THREADS");
+        bool own_threads;
         struct diags unused = DIAGS_INIT; /* was told by launch_programs_prepare() */
         struct launch_order l;
 
@@ -163,6 +163,7 @@ void plan_view_rank_env(const struct plan_view *v, int rank, struct strv *env)
                 strv_env_set(env, HN_ROLES, "(addresses and ports of all roles)");
                 explain_ports(role_book_ports(v->book, r->program), env);
         }
+        own_threads = strv_env_get(env, "OMP_NUM_THREADS");
         fill_launch(v, r, &l);
         strv_copy(&l.unset, &v->o->unset);
         worker_env_build(env, &l, &l.ranks[r->local_rank], "(socket of the node's agent)",

@@ -253,8 +253,9 @@ int64_t rank_table_excuse_young(struct rank_table *t, int64_t ms)
                 struct rank_row *r = &t->rows[i];
                 int64_t age = r->known == RANK_ROW_UNKNOWN ? 0 : r->k.started_ms;
 
-                if (r->known == RANK_ROW_ENDED || r->known == RANK_ROW_LOST || r->joined ||
-                    age >= ms)
+                /* Of a rank whose node does not answer no time is known. */
+                if (r->known == RANK_ROW_ENDED || r->known == RANK_ROW_LOST ||
+                    r->known == RANK_ROW_SILENT || r->joined || age >= ms)
                         continue;
                 r->apart = true;
                 left = MAX(left, ms - age);

@@ -145,7 +145,8 @@ static void name_stuck_ranks(const struct why_rank *ranks, size_t n, const struc
         f->is_sure = !silent;
         for (size_t i = 0; i < stuck->n; i++) {
                 intlist_add(&f->outliers, stuck->v[i]);
-                intlist_add(&f->worlds, ranks[stuck->v[i]].world);
+                if (!intlist_has(&f->worlds, ranks[stuck->v[i]].world))
+                        intlist_add(&f->worlds, ranks[stuck->v[i]].world);
         }
         f->uses_ras = true;
 }

@@ -197,6 +197,20 @@ static void merge_worlds(struct why_rank *ranks, size_t n, enum why_share share,
         }
 }
 
+static int compare_outliers(const void *a, const void *b)
+{
+        int x = *(const int *)a, y = *(const int *)b;
+
+        return (x > y) - (x < y);
+}
+
+/* Worlds that idle are merged after those that are judged, whatever their ranks are. */
+static void sort_outliers(struct intlist *l)
+{
+        if (l->n)
+                qsort(l->v, l->n, sizeof(*l->v), compare_outliers);
+}
+
 static bool some_compute(const struct why_rank *ranks, size_t n)
 {
         for (size_t i = 0; i < n; i++)
@@ -217,6 +231,7 @@ void why_find(struct why_rank *ranks, size_t n, struct why_finding *ret)
         merge_worlds(ranks, n, WHY_JUDGED, ret);
         if ((ret->kind == WHY_NO_HANG || !ret->is_sure) && !some_compute(ranks, n))
                 merge_worlds(ranks, n, WHY_IDLES, ret);
+        sort_outliers(&ret->outliers);
         if (!ret->text)
                 ret->text = xstrdup("no hang is visible: all ranks go on");
 }

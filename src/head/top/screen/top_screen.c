@@ -288,12 +288,13 @@ static void end_stop_question(struct top_paint *p, bool yes)
 /* Leaves the screen for the logs of the row of the cursor: a rank, or all ranks of a host. */
 static void show_logs_of_row(const struct top_paint *p)
 {
-        const struct top_row *r = &p->view.rows[p->view.selected];
-        const struct top_frame_host *h = &p->frame.hosts[r->host];
+        const struct top_row *r = p->view.n_rows ? &p->view.rows[p->view.selected] : NULL;
+        const struct top_frame_host *h;
         struct intlist ranks = { 0 };
 
-        if (!p->view.n_rows || r->rank == TOP_ROW_ALIKE)
+        if (!r || r->rank == TOP_ROW_ALIKE)
                 return;
+        h = &p->frame.hosts[r->host];
         for (size_t i = 0; i < h->n_ranks; i++)
                 if (r->rank < 0 || (size_t)r->rank == i)
                         intlist_add(&ranks, (int)h->ranks[i].rank);

@@ -136,7 +136,8 @@ TEST(roles_are_counted_in_a_line)
         CLEANUP(free_textp) char *full = role_list_count(&p, false);
         CLEANUP(free_textp) char *brief = role_list_count(&p, true);
 
-        assert_string_equal(full, "4 roles: a 3 ranks on 2 nodes, b 2 x 1 on 1, c 1 on 1, d 2 on 1");
+        assert_string_equal(full,
+                            "4 roles: a 3 ranks on 2 nodes, b 2 x 1 on 1, c 1 on 1, d 2 on 1");
         assert_string_equal(brief, "4 roles: a 3, b 2, c 1, d 2");
         role_list_finish(&p);
 }
