@@ -228,7 +228,8 @@ static void add_ended_rank(struct cause_list *l, const struct cause *c)
                         l->v[SEEN_MAX - 1] = *c;
                 return;
         }
-        l->v = xrealloc(l->v, l->n + 1, sizeof(*l->v));
+        if (!(l->n & (l->n - 1)))
+                l->v = xrealloc(l->v, l->n ? l->n * 2 : 1, sizeof(*l->v));
         l->v[l->n++] = *c;
 }
 
