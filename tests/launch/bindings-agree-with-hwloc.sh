@@ -5,22 +5,24 @@
 # knows the machine would bind them.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
+mkdir "$TMP/trees"
 
 machines() {
     python3 "$ROOT/tests/lib/sysfs_tree.py" "$@"
 }
 probe() { # ALLOWED ARG...: of the tree
-    "$WORKERS/bind_probe" "$TMP/tree/sys" "$@"
+    "$WORKERS/bind_probe" "$tree/sys" "$@"
 }
-tree() { # MACHINE: sets gpus and all
-    rm -rf "$TMP/tree"
-    mapfile -t gpus < <(machines make "$1" "$TMP/tree")
-    all=$(cat "$TMP/tree/sys/devices/system/cpu/online")
+tree() { # MACHINE: sets tree, gpus and all
+    tree=$TMP/trees/$1
+    [[ -d $tree ]] || machines make "$1" "$tree" >"$TMP/gpus.$1"
+    mapfile -t gpus <"$TMP/gpus.$1"
+    all=$(<"$tree/sys/devices/system/cpu/online")
 }
 
 for machine in $(machines names); do
     tree "$machine"
-    machines judge "$TMP/tree" >"$TMP/judge"
+    machines judge "$tree" >"$TMP/judge"
     case $? in
     77) skip "$machine: as hwloc reads it" 'needs libhwloc.so.15' ;;
     *) is "$machine: as hwloc reads it" "$(probe "$all" | sort)" "$(grep -v '^memory' "$TMP/judge" | sort)" ;;

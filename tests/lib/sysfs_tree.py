@@ -67,10 +67,13 @@ def address(number):
 
 def make(name, folder):
     m = MACHINES[name]
+    made = set()
 
     def put(path, text):
         path = f"{folder}/sys/{path}"
-        os.makedirs(os.path.dirname(path), exist_ok=True)
+        if os.path.dirname(path) not in made:
+            made.add(os.path.dirname(path))
+            os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w", encoding="ascii") as f:
             f.write(text + "\n")
 
