@@ -108,17 +108,20 @@ endings_start() { # FOLDER RANKS OUTPUT COMMAND
 
 # Prints one line "RANK CODE VERDICT" for the summary.json in a folder, then what else tells something else: report as
 # text, JSON and page, ps, logs, metrics. None of them may name a rank as the first to diverge that only followed, and
-# none may tell a reason twice.
+# none may tell a reason twice. The build with sanitizers, which takes ten times as long to start, reads the records for
+# the text of report; the plain one tells the rest.
 endings_records() { # FOLDER
-    "$python" - "$1" "$HNLAUNCH" <<'END'
+    local plain=$PLAIN/hnlaunch
+    [[ -x $plain ]] || plain=$HNLAUNCH
+    "$python" - "$1" "$HNLAUNCH" "$plain" <<'END'
 import glob, html, json, os, re, subprocess, sys
-folder, hnlaunch = sys.argv[1:]
+folder, sanitized, plain = sys.argv[1:]
 paths = glob.glob(folder + "/logs/*/summary.json")
 s = json.load(open(paths[0])) if paths else {}
 rank, code, verdict, run = (s.get(name) for name in ("rank", "code", "verdict", "run"))
 print("-" if rank is None else rank, code, verdict)
 
-def ask(*words):
+def ask(*words, hnlaunch=plain):
     p = subprocess.run([hnlaunch, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                        env=dict(os.environ, XDG_STATE_HOME=folder + "/state"))
     if p.returncode:
@@ -156,7 +159,7 @@ def compare_metrics(report):
         print("the metrics have another hang:", told["hang"], "not", report["why"])
 
 if run:
-    text = ask("report", run)[0]
+    text = ask("report", run, hnlaunch=sanitized)[0]
     if verdict not in text.splitlines()[1]:
         print("report has another verdict:", text)
     reason = find_reason() if verdict.startswith("failed") else None  # of an order it is a word, as SIGINT
