@@ -157,6 +157,13 @@ static bool is_stronger(const struct outcome *o, const struct cause *a, const st
         return began_ns(a) < began_ns(b);
 }
 
+static void add_seen_cause(struct outcome *o, const struct cause *c)
+{
+        if (!(o->n_seen & (o->n_seen - 1)))
+                o->seen = xrealloc(o->seen, o->n_seen ? o->n_seen * 2 : 1, sizeof(*o->seen));
+        o->seen[o->n_seen++] = *c;
+}
+
 bool outcome_happened(struct outcome *o, const struct cause *c)
 {
         bool is_cause;
@@ -165,8 +172,7 @@ bool outcome_happened(struct outcome *o, const struct cause *c)
                 return false;
         is_cause = is_stronger(o, c, &o->cause);
         if (o->n_seen < SEEN_MAX) {
-                o->seen = xrealloc(o->seen, o->n_seen + 1, sizeof(*o->seen));
-                o->seen[o->n_seen++] = *c;
+                add_seen_cause(o, c);
         } else {
                 o->unseen++;
                 if (is_cause) /* for outcome_finalize() */
@@ -474,10 +480,8 @@ static void add_cause(struct outcome *o)
         }
         if (cause->kind != CAUSE_STUCK)
                 count_as_failed(o, cause->rank);
-        if (o->n_seen == SEEN_MAX)
-                return;
-        o->seen = xrealloc(o->seen, o->n_seen + 1, sizeof(*o->seen));
-        o->seen[o->n_seen++] = *cause;
+        if (o->n_seen < SEEN_MAX)
+                add_seen_cause(o, cause);
 }
 
 void outcome_finalize(struct outcome *o, const struct plan *plan, outcome_words_fn *last_words,
