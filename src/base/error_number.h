@@ -118,6 +118,7 @@ enum error_number {
         HN_ROLE_GPUS = 316,
         HN_NO_SPARE = 317,
         HN_NOT_BOUND = 318,
+        HN_NO_NIC = 319,
         HN_NO_MASTER_ADDRESS = 320,
         HN_NO_SECRET = 321,
         HN_DIAL_PLACE = 322,

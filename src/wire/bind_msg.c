@@ -21,8 +21,9 @@ static void code_bind_query_rank(struct codec *c, struct bind_query_rank *r)
 static void code_bind_query(struct codec *c, struct bind_query *m)
 {
         codec_str(c, &m->bind, BIND_TEXT_MAX);
-        codec_bool(c, &m->alone);
+        codec_bool(c, &m->near_nic);
         CODEC_ARRAY(c, m->ranks, m->n_ranks, MAX_BOUND_RANKS, code_bind_query_rank);
+        CODEC_ARRAY(c, m->others, m->n_others, MAX_BOUND_RANKS, code_bind_query_rank);
 }
 
 static void code_bound_rank(struct codec *c, struct bound_rank *r)
@@ -31,6 +32,7 @@ static void code_bound_rank(struct codec *c, struct bound_rank *r)
         codec_str(c, &r->cpus, BIND_TEXT_MAX);
         codec_u32(c, &r->node);
         codec_text(c, r->why, sizeof(r->why));
+        codec_str(c, &r->nics, BIND_TEXT_MAX);
 }
 
 static void code_bound(struct codec *c, struct bound *m)

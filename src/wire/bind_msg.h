@@ -3,7 +3,7 @@
  * Bind_msg: how the agent would bind the ranks of an order, asked for a plan
  *
  *   head -> agent   BIND    --bind, and the GPUs and threads of each rank
- *   agent -> head   BOUND   processors and memory of each rank, or why there are none
+ *   agent -> head   BOUND   processors, memory and NICs of each rank, or why there are none
  */
 #pragma once
 
@@ -22,10 +22,12 @@ struct bind_query_rank {
 
 /* The ranks of one world on the node. */
 struct bind_query {
-        char *bind; /* see wire/bind_policy.h */
-        bool alone; /* no other world has ranks on the node */
+        char *bind;    /* see wire/bind_policy.h */
+        bool near_nic; /* --nic near */
         struct bind_query_rank *ranks;
         uint32_t n_ranks;
+        struct bind_query_rank *others; /* of other worlds, that divide the cores with these */
+        uint32_t n_others;
 };
 
 struct bound_rank {
@@ -33,6 +35,7 @@ struct bound_rank {
         char *cpus;    /* "0-3,8"; "" = not bound */
         uint32_t node; /* whose memory is preferred; UINT32_MAX = no preference */
         char why[120]; /* why the rank is not bound; "" = nothing to say */
+        char *nics;    /* "mlx5_0:1,mlx5_1:1"; "" = none is chosen */
 };
 
 struct bound {

@@ -116,7 +116,9 @@ enum {
         LAUNCH_KEEP_DUMPS = 4,
         LAUNCH_PER_NODE = 8,
         LAUNCH_MORE_ORDERS = 16,
-        LAUNCH_RANK_PORTS = 32
+        LAUNCH_RANK_PORTS = 32,
+        LAUNCH_OTHERS = 64,
+        LAUNCH_NEAR_NIC = 128,
 };
 
 static void code_compat_node(struct codec *c, struct compat_node *n)
@@ -238,14 +240,22 @@ static void code_launch_rank_ports(struct codec *c, struct launch_rank_ports *p)
         CODEC_ARRAY(c, p->v, p->n, PORT_NAMES_MAX, code_launch_port);
 }
 
+static void code_launch_other(struct codec *c, struct launch_other *k)
+{
+        codec_u32(c, &k->rank);
+        codec_u32_array(c, &k->gpus, &k->n_gpus, MAX_GPUS);
+}
+
 static void code_launch_order(struct codec *c, struct launch_order *m)
 {
-        uint8_t flags = (uint8_t)((m->set_visible ? LAUNCH_SET_VISIBLE : 0) |
-                                  (m->agent_store ? LAUNCH_AGENT_STORE : 0) |
-                                  (m->keep_dumps ? LAUNCH_KEEP_DUMPS : 0) |
-                                  (m->per_node ? LAUNCH_PER_NODE : 0) |
-                                  (m->more_orders ? LAUNCH_MORE_ORDERS : 0) |
-                                  (m->n_rank_ports ? LAUNCH_RANK_PORTS : 0));
+        uint8_t flags =
+                (uint8_t)((m->set_visible ? LAUNCH_SET_VISIBLE : 0) |
+                          (m->agent_store ? LAUNCH_AGENT_STORE : 0) |
+                          (m->keep_dumps ? LAUNCH_KEEP_DUMPS : 0) |
+                          (m->per_node ? LAUNCH_PER_NODE : 0) |
+                          (m->more_orders ? LAUNCH_MORE_ORDERS : 0) |
+                          (m->n_rank_ports ? LAUNCH_RANK_PORTS : 0) |
+                          (m->others.n ? LAUNCH_OTHERS : 0) | (m->near_nic ? LAUNCH_NEAR_NIC : 0));
 
         codec_u32(c, &m->node_rank);
         codec_text(c, m->master_addr, sizeof(m->master_addr));
@@ -258,6 +268,7 @@ static void code_launch_order(struct codec *c, struct launch_order *m)
                 m->keep_dumps = flags & LAUNCH_KEEP_DUMPS;
                 m->per_node = flags & LAUNCH_PER_NODE;
                 m->more_orders = flags & LAUNCH_MORE_ORDERS;
+                m->near_nic = flags & LAUNCH_NEAR_NIC;
         }
         codec_text(c, m->iface, sizeof(m->iface));
         codec_text(c, m->host, sizeof(m->host));
@@ -265,10 +276,12 @@ static void code_launch_order(struct codec *c, struct launch_order *m)
         codec_bool(c, &m->cwd_optional);
         codec_strv(c, &m->names, MAX_PROGRAMS, MSG_MAX_STRING);
         CODEC_ARRAY(c, m->ranks, m->n_ranks, MAX_RANKS, code_launch_rank);
-        if (!(flags & LAUNCH_RANK_PORTS))
-                return;
-        CODEC_ARRAY(c, m->rank_ports, m->n_rank_ports, MAX_RANKS, code_launch_rank_ports);
-        codec_require(c, m->n_rank_ports == m->n_ranks);
+        if (flags & LAUNCH_RANK_PORTS) {
+                CODEC_ARRAY(c, m->rank_ports, m->n_rank_ports, MAX_RANKS, code_launch_rank_ports);
+                codec_require(c, m->n_rank_ports == m->n_ranks);
+        }
+        if (flags & LAUNCH_OTHERS)
+                CODEC_ARRAY(c, m->others.v, m->others.n, MAX_RANKS, code_launch_other);
 }
 
 DEFINE_ENCODE(common, launch_order, MSG_COMMON)

@@ -210,6 +210,17 @@ struct launch_world {
 
 enum { WORLD_NAME_MAX = 80 };
 
+/* The node's ranks of other worlds that divide its cores with those of the order. */
+struct launch_other {
+        uint32_t rank; /* in the job */
+        uint32_t *gpus;
+        uint32_t n_gpus;
+};
+struct launch_others {
+        struct launch_other *v; /* ordered by rank; with --bind exclusive only */
+        uint32_t n;
+};
+
 struct launch_order {
         struct { /* of COMMON */
                 char run_id[64];
@@ -244,6 +255,7 @@ struct launch_order {
                 bool set_visible;    /* set CUDA_VISIBLE_DEVICES: a part of the GPUs */
                 bool keep_dumps;     /* send the content of dumps, too */
                 bool more_orders;    /* of other worlds follow: the attempt does not end before */
+                bool near_nic;       /* --nic near */
                 char *cwd;           /* "" = the login directory, or the container's */
                 bool cwd_optional;   /* if it does not exist: as "" */
                 struct strv names;   /* by program: replaces argv[0]; "" or missing = argv[0] */
@@ -251,6 +263,7 @@ struct launch_order {
                 uint32_t n_ranks;
                 struct launch_rank_ports *rank_ports; /* in this order; none = no rank has any */
                 uint32_t n_rank_ports;
+                struct launch_others others;
         };
 };
 

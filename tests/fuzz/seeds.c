@@ -85,10 +85,12 @@ static void seed_bindings(struct buf *b)
 {
         uint32_t gpus[] = { 0, 1 };
         struct bind_query_rank asked[] = { { 0, 4, gpus, 2 }, { 1, 0, NULL, 0 } };
-        struct bound_rank ranks[] = { { 0, (char *)"0-3,8", 0, "" },
-                                      { 1, (char *)"", UINT32_MAX, "there are fewer cores" } };
+        struct bind_query_rank others[] = { { 2, 0, gpus, 2 } };
+        struct bound_rank ranks[] = { { 0, (char *)"0-3,8", 0, "", (char *)"mlx5_0:1" },
+                                      { 1, (char *)"", UINT32_MAX, "few cores", (char *)"" } };
 
-        bind_query_encode(b, &(struct bind_query){ (char *)"core:4", true, asked, 2 });
+        bind_query_encode(b,
+                          &(struct bind_query){ (char *)"exclusive", true, asked, 2, others, 1 });
         write_message(b, "bind");
         bound_encode(b, &(struct bound){ ranks, 2 });
         write_message(b, "bound");
@@ -135,6 +137,8 @@ static void seed_launch(struct buf *b)
         write_message(b, "launch");
         m.rank_ports = (struct launch_rank_ports[]){ { NULL, 0 }, { ports, 1 } };
         m.n_rank_ports = 2;
+        m.near_nic = true;
+        m.others = (struct launch_others){ (struct launch_other[]){ { 2, gpus, 2 } }, 1 };
         launch_order_encode(b, &m);
         write_message(b, "launch_rank_ports");
         free(m.cwd);

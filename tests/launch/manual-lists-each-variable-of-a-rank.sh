@@ -31,6 +31,7 @@ for version in 1.13.1 2.6.0; do
     run "${bare[@]}" "PYTHONPATH=$PWD/$version" "$HNLAUNCH" -q --local 1 --label none env
     names "$OUT" >>given
 done
+printf '%s\n' NCCL_IB_HCA UCX_NET_DEVICES >>given # of ranks with GPUs beside InfiniBand: nics-are-near.sh
 grep -vxE 'PATH|HOME|XDG_CONFIG_HOME|PWD|SHLVL|_|PYTHONPATH|TERM|LC_CTYPE' given | sort -u >set
 ok 'a rank has many variables of hnlaunch' test "$(wc -l <set)" -gt 30
 

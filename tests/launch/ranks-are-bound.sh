@@ -99,8 +99,22 @@ is 'core: no core is given to two roles' "$(roles core)" "$a $b"
 hn -w localhost:1 --gpus-per-rank 0 --bind core --label none --max-restarts 1 --role a -n 1 sh -c '"$0"; until [ -e again ]; do sleep 0.05; done' "$WORKERS/worker_masks" : \
     --role b --on a --restart-scope role sh -c '"$0"; [ "$HN_RESTART" = 1 ] || exit 3; touch again' "$WORKERS/worker_masks"
 is 'a role that starts again has the cores that it had' "$(cut -d: -f2 "$OUT" | sort | xargs)" "$a $b $b"
-is 'exclusive divides between the ranks of one role' "$(roles exclusive)" "$allowed $allowed"
-has 'and says so of others' "$ERR" 'rank 1 is not bound: exclusive cannot divide the cores between several roles'
+is 'exclusive: nor is one here' "$(roles exclusive)" "$a $b"
+lacks '... which is no fault' "$ERR" 'not bound'
+hn plan --probe -w localhost:1 --gpus-per-rank 0 --bind exclusive --role a -n 1 true : --role b --on a true
+is '... and plan --probe says the same' "$(grep '^binding' "$OUT" | tr -s ' ')" \
+    "binding rank 0: processors $a, memory of node 0"$'\n'"binding rank 1: processors $b, memory of node 1"
+hn -w localhost:2 --gpus-per-rank 0 --bind exclusive --label none --role a -n 2 "$WORKERS/worker_masks" : --role b --on a "$WORKERS/worker_masks"
+is '... also for three ranks of two roles at two nodes' "$(cut -d: -f2 "$OUT" | sort | paste -sd' ')" \
+    "$(printf '%s\n' "$allowed" "$allowed" "$b" | sort | paste -sd' ')"
+has '... of which two have one core' "$ERR" 'ranks 0,1 are not bound: there are fewer cores than ranks'
+hn -w localhost:1 --gpus-per-rank 0 --bind exclusive --label none --role a -n 1 "$WORKERS/worker_masks" : --role b --on a --per-node "$WORKERS/worker_masks"
+is 'a program of a node takes no share' "$(cut -d: -f2 "$OUT" | sort | paste -sd' ')" "$(printf '%s\n' "$a" "$allowed" | sort | paste -sd' ')"
+hn -w localhost:2 --gpus-per-rank 0 --bind exclusive --label none --role a -n 2 --restart-scope role "$WORKERS/worker_masks"
+is 'a single role that may start again is divided' "$(sort "$OUT" | cut -d: -f2 | paste -sd' ')" "$a $b"
+hn -w localhost:1 --gpus-per-rank 0 --bind exclusive --label none --max-restarts 1 --role a -n 1 sh -c '"$0"; until [ -e again-2 ]; do sleep 0.05; done' "$WORKERS/worker_masks" : \
+    --role b --on a --restart-scope role sh -c '"$0"; [ "$HN_RESTART" = 1 ] || exit 3; touch again-2' "$WORKERS/worker_masks"
+is '... and has the same cores again' "$(cut -d: -f2 "$OUT" | sort | xargs)" "$a $b $b"
 
 # Refused by the kernel.
 if "$WORKERS/inject" count true 2>/dev/null; then

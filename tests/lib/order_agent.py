@@ -84,11 +84,14 @@ class Order:
         r = self.r
         body = u32(0) + text(r.choice(["127.0.0.1", "::1", "", "n0"])) + u32(29500, r.choice([0, 60000]))
         flags = r.choice([r.randrange(32), r.randrange(32), r.randrange(32), 32])  # 32: ports of ranks
+        flags |= r.choice([0, 0, 64, 128])  # ranks of other worlds, --nic near
         body += bytes([flags]) + text("lo") + text("n{rank}") + text(r.choice(["", "/", "/nowhere"])) + bytes([r.randrange(2)]) + texts(r.choice([[], [""], ["./x"]]))
         ranks = r.choice([[], [0], [0, 1], [1], [0, 0], [3, 2, 1, 0]])
         body += u32(len(ranks)) + b"".join(u32(k, i, r.choice([0, 0, 0, 0, 1, 2**32 - 1]), 0) for i, k in enumerate(ranks))
-        if flags == 32:
+        if flags & 32:
             body += u32(len(ranks)) + b"".join(r.choice([u32(0), u32(1) + text("http") + u32(41000)]) for _ in ranks)
+        if flags & 64:
+            body += u32(2, self.rank(), 1, 0, self.rank(), 0)
         return LAUNCH, body
 
     def signal(self):
@@ -126,7 +129,7 @@ class Order:
     def bind(self):
         ranks = self.r.choice([[], [[]], [[0, 1], [2**32 - 1]]])
         return BIND, text(self.r.choice(BINDINGS)) + bytes([self.r.randrange(2)]) + u32(len(ranks)) + b"".join(
-            u32(self.rank(), self.r.choice([0, 1, 9]), len(gpus), *gpus) for gpus in ranks)
+            u32(self.rank(), self.r.choice([0, 1, 9]), len(gpus), *gpus) for gpus in ranks) + self.r.choice([u32(0), u32(1, self.rank(), 0, 1, 0)])
 
     def inspect(self):
         ranks = self.r.choice([[], [0], [0, 1], [0, 0, 7, 2**32 - 1]])

@@ -4,17 +4,23 @@
 
 make NAME DIR   writes DIR/sys of the machine NAME; prints the addresses of its GPUs, one a line
 names           prints the names
+record TAR DIR  unpacks a tree that hwloc-gather-topology has recorded to DIR; prints its folder, with sys. Lists of
+                processors that the kernel of that time did not write are made of its masks
 judge DIR       prints what libhwloc reads from DIR/sys, as tests/lib/bind_probe.c does; exit 77: no libhwloc
 """
 import ctypes
+import glob
 import os
 import sys
+import tarfile
 
 
-def machine(nodes, smt="apart", gpus=(), sockets=None, memory=(), offline=(), distances=None, cores=None):
+def machine(nodes, smt="apart", gpus=(), sockets=None, memory=(), offline=(), distances=None, cores=None, bridges=(),
+            nics=()):
     """@nodes: cores of each NUMA node; smt: numbers of the siblings: none, apart (p and p + cores), or beside
     (2p, 2p + 1); sockets: nodes of a socket; memory: nodes without processors; gpus: numa_node of each;
-    cores: processors of each core, in order, in place of smt."""
+    cores: processors of each core, in order, in place of smt; bridges: the PCI folders of the GPUs below devices;
+    nics: (name, PCI folder, numa_node, states of its ports)."""
     total = sum(nodes)
     if cores is None:
         cores = {"none": [[p] for p in range(total)], "apart": [[p, p + total] for p in range(total)],
@@ -24,7 +30,12 @@ def machine(nodes, smt="apart", gpus=(), sockets=None, memory=(), offline=(), di
         members.append(cores[first:first + count])
         first += count
     return {"nodes": members, "gpus": list(gpus), "sockets": sockets or 1, "memory": list(memory),
-            "offline": set(offline), "distances": distances or {}}
+            "offline": set(offline), "distances": distances or {}, "bridges": list(bridges), "nics": list(nics)}
+
+
+def switch(number, branch):
+    """The folder of a branch of a PCI switch: two switches for each host bridge."""
+    return f"pci{number // 2:04x}:15/{number // 2:04x}:15:01.0/{number:04x}:16:00.0/{number:04x}:17:{branch:02x}.0"
 
 
 MACHINES = {
@@ -40,6 +51,19 @@ MACHINES = {
     "offline-siblings": machine([8, 8], offline=range(16, 32), gpus=[0, 1]),
     "offline-node": machine([4, 4], "none", offline=range(4, 8), gpus=[0, 1]),
     "dgx-h100": machine([56, 56], gpus=[0] * 4 + [1] * 4),
+    # Behind each switch a GPU and its port; further ports for storage, and one without a link.
+    "dgx-h100-nics": machine([56, 56], gpus=[0] * 4 + [1] * 4, bridges=[switch(k, 0) for k in range(8)],
+                             nics=[(f"mlx5_{k + 3}", switch(k, 1), k // 4, ["4: ACTIVE"]) for k in range(8)] +
+                             [("mlx5_0", "pci0000:80", 0, ["4: ACTIVE"]), ("mlx5_1", switch(0, 2), 0, ["1: DOWN"]),
+                              ("mlx5_2", "pci0000:90", 1, ["4: ACTIVE"])]),
+    "dgx-a100-nics": machine([64, 64], gpus=[0] * 4 + [1] * 4, bridges=[switch(k // 2, k % 2) for k in range(8)],
+                             nics=[(f"mlx5_{k}", switch(k // 2, 2 + k % 2), k // 4, ["4: ACTIVE"]) for k in range(8)]),
+    # Of two ports one has no link, and of a virtual machine nobody knows the bridges.
+    "ports": machine([4, 4], gpus=[0, 1], bridges=[switch(0, 0), switch(2, 0)],
+                     nics=[("mlx5_0", switch(1, 0), 0, ["1: DOWN", "4: ACTIVE"]), ("mlx5_1", switch(2, 1), 1, ["4: ACTIVE", "4: ACTIVE"]),
+                           ("mlx5_2", switch(2, 2), 1, ["5: ACTIVE_DEFER"])]),
+    "virtual-nics": machine([48, 48], gpus=[0, 0, 1, 1, -1], bridges=[f"vmbus/{k}/pci{k:04x}:00" for k in range(5)],
+                            nics=[(f"mlx5_{k}", f"vmbus/{9 + k}/pci{9 + k:04x}:00", k // 2, ["4: ACTIVE"]) for k in range(4)]),
     "mi300x": machine([96, 96], gpus=[0] * 4 + [1] * 4),
     "gh200": machine([72], "none", gpus=[0], memory=range(1, 9)),
     "gb200": machine([72, 72], "none", gpus=[0, 0, 1, 1], memory=range(2, 34)),
@@ -63,6 +87,17 @@ def listed(numbers):
 
 def address(number):
     return f"{number // 8:04x}:{0x1b + number % 8 * 0x10:02x}:00.0"
+
+
+def nic_address(number):
+    return f"{0x100 + number:04x}:01:00.0"
+
+
+def put_device(folder, bridges, name):
+    """Makes the folder of a PCI device, and the link to it."""
+    os.makedirs(f"{folder}/sys/devices/{bridges}/{name}")
+    os.makedirs(f"{folder}/sys/bus/pci/devices", exist_ok=True)
+    os.symlink(f"{folder}/sys/devices/{bridges}/{name}", f"{folder}/sys/bus/pci/devices/{name}")
 
 
 def make(name, folder):
@@ -118,8 +153,16 @@ def make(name, folder):
         far = m["distances"].get(n, {})
         put(f"devices/system/node/node{n}/distance", " ".join(str(10 if k == n else far.get(k, 200 if far else 20)) for k in ids))
     for number, node in enumerate(m["gpus"]):
+        if m["bridges"]:
+            put_device(folder, m["bridges"][number], address(number))
         put(f"bus/pci/devices/{address(number)}/numa_node", str(node))
         print(address(number))
+    for number, (nic, bridges, node, states) in enumerate(m["nics"]):
+        put_device(folder, bridges, nic_address(number))
+        put(f"bus/pci/devices/{nic_address(number)}/numa_node", str(node))
+        for port, state in enumerate(states, 1):
+            put(f"class/infiniband/{nic}/ports/{port}/state", state)
+        os.symlink(f"{folder}/sys/bus/pci/devices/{nic_address(number)}", f"{folder}/sys/class/infiniband/{nic}/device")
 
 
 def mask(cpus):
@@ -130,6 +173,39 @@ def mask(cpus):
         words.append(f"{value & 0xffffffff:08x}")
         value >>= 32
     return ",".join(reversed(words))
+
+
+def unmask(text):
+    """The list of a mask."""
+    value = 0
+    for word in text.split(","):
+        value = value << 32 | int(word, 16)
+    return listed(n for n in range(value.bit_length()) if value >> n & 1)
+
+
+def record(archive, folder):
+    with tarfile.open(archive) as tar:
+        tar.extractall(folder, filter="fully_trusted")
+    root, = glob.glob(f"{folder}/*")
+    system = f"{root}/sys/devices/system"
+
+    def complete(name, text):
+        if not os.path.exists(name):
+            with open(name, "w", encoding="ascii") as f:
+                f.write(text + "\n")
+
+    for old, new in (("node/node*/cpumap", "cpulist"), ("cpu/cpu*/topology/thread_siblings", "thread_siblings_list"),
+                     ("cpu/cpu*/topology/core_siblings", "core_siblings_list")):
+        for name in glob.glob(f"{system}/{old}"):
+            with open(name, encoding="ascii") as f:
+                complete(f"{os.path.dirname(name)}/{new}", unmask(f.read().strip()))
+    nodes = sorted(int(name[len(system) + len("/node/node"):]) for name in glob.glob(f"{system}/node/node[0-9]*"))
+    if nodes:
+        complete(f"{system}/node/online", listed(nodes))
+        complete(f"{system}/node/has_cpu", listed(n for n in nodes if own_processors(root, n)))
+    processors = [int(name[len(system) + len("/cpu/cpu"):]) for name in glob.glob(f"{system}/cpu/cpu[0-9]*")]
+    complete(f"{system}/cpu/online", listed(processors))
+    print(root)
 
 
 class Object(ctypes.Structure):
@@ -162,6 +238,7 @@ def judge(folder):
         return 77
     topology = ctypes.c_void_p()
     hwloc.hwloc_topology_init(ctypes.byref(topology))
+    hwloc.hwloc_topology_set_flags(topology, ctypes.c_ulong(1))  # HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED
     if hwloc.hwloc_topology_load(topology) < 0:
         sys.exit("hwloc cannot load the tree")
     hwloc.hwloc_get_obj_by_depth.restype = ctypes.POINTER(Object)
@@ -192,7 +269,7 @@ def main():
     if command == "names":
         print("\n".join(MACHINES))
         return 0
-    return make(*arguments) if command == "make" else judge(*arguments)
+    return {"make": make, "record": record, "judge": judge}[command](*arguments)
 
 
 sys.exit(main())

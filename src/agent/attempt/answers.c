@@ -230,16 +230,19 @@ void node_attempt_on_bind(void *attempt, const struct frame *f)
 {
         struct node_attempt *t = attempt;
         struct order_binding *b;
+        struct near_nics nics;
         struct bind_query q;
         struct bound m;
 
         if (bind_query_decode(&q, f, NULL) < 0)
                 return;
         b = order_binding_create(&q, &t->node.binding, false);
-        order_binding_describe(b, &q, &m);
+        near_nics_find(&nics, &q, &t->node.binding.gpus, "/sys");
+        order_binding_describe(b, &nics, &q, &m);
         bound_encode(&t->deps.up->out, &m);
         bound_finish(&m);
         order_binding_destroy(b);
+        near_nics_finish(&nics);
         bind_query_finish(&q);
 }
 

@@ -128,6 +128,7 @@ struct common_start {
         unsigned older_names;     /* of nccl_env_build_all() */
         struct torch_note *torch; /* NULL = nothing to be found out by one rank for others */
         int null;                 /* /dev/null, opened once for the standard input of all */
+        struct near_nics nics;
 };
 
 /* The port of NCCL's RAS is free when the ranks start: two jobs of a node would share its default.
@@ -229,6 +230,7 @@ static int start_rank(struct rank_world *g, const struct launch_order *l,
         strv_copy(&env, &common->env);
         subst_variables(&env, l, r);
         set_threads(g, l, r, &env);
+        near_nics_add_env(&common->nics, (uint32_t)(r - l->ranks), &env);
         worker_env_build(&env, l, r, g->socket, error_file, t->node.cores);
         ret = g->pmi ? pmi_link_open(g->pmi, r->rank, &env, &pmi) : 0;
         if (ret < 0) {
@@ -349,9 +351,12 @@ static void start_processes(struct rank_world *g, const struct launch_order *l,
 
         strv_copy(&common.env, base);
         common.older_names = nccl_env_build_all(&common.env, l, &nccl);
-        bind = order_binding_ask(l, &common.env, t->groups.n == 1 && !l->more_orders);
+        bind = order_binding_ask(l, &common.env);
         g->binding = order_binding_create(&bind, &t->node.binding, true);
+        near_nics_find(&common.nics, &bind, &t->node.binding.gpus, "/sys");
+        near_nics_tell(&common.nics, &bind, &t->node.binding.warned_of_nics);
         free(bind.ranks);
+        free(bind.others);
         /* The first rank finds out PyTorch's version, and the others read the result. */
         if (common.older_names && l->n_ranks > 1 && is_program_shared(l))
                 common.torch = torch_note_map();
@@ -363,6 +368,7 @@ static void start_processes(struct rank_world *g, const struct launch_order *l,
         torch_note_unmap(common.torch);
         fd_close(common.null);
         strv_finish(&common.env);
+        near_nics_finish(&common.nics);
         node_attempt_confirm_starts(t, START_MS);
         t->ops.started(t->ops.ctx);
         if (!first && t->n_workers && !g->again.before &&

@@ -63,31 +63,55 @@ static int32_t *find_gpu_nodes(const struct cpu_topology *t, const struct bind_q
         return nodes;
 }
 
+/* Lists the ranks of @q, with those of other worlds, by number in the job. Each world makes the
+ * same list, so that all divide the cores alike. */
+static const struct bind_query_rank **list_ranks(const struct bind_query *q)
+{
+        const struct bind_query_rank **v = xcalloc(q->n_ranks + q->n_others, sizeof(*v));
+        uint32_t own = 0, other = 0;
+
+        for (uint32_t i = 0; i < q->n_ranks + q->n_others; i++)
+                if (other == q->n_others ||
+                    (own < q->n_ranks && q->ranks[own].rank < q->others[other].rank))
+                        v[i] = &q->ranks[own++];
+                else
+                        v[i] = &q->others[other++];
+        return v;
+}
+
 static void make_bindings(struct order_binding *b, const struct bind_query *q,
                           const struct bind_policy *p, struct binding_node *node,
                           const struct cpu_mask *allowed)
 {
-        struct binding_rank *ranks = xcalloc(q->n_ranks, sizeof(*ranks));
+        const struct bind_query_rank **asked = list_ranks(q);
+        uint32_t n = q->n_ranks + q->n_others, own = 0;
+        struct binding_rank *ranks = xcalloc(n, sizeof(*ranks));
+        struct binding *all = xcalloc(n, sizeof(*all));
         bool cores = p->kind == BIND_CORES || p->kind == BIND_EXCLUSIVE;
         struct cpu_topology t;
 
         if (!node->taken)
                 node->taken = xcalloc(1, sizeof(*node->taken));
         cpu_topology_read(&t, SYSFS, allowed);
-        for (uint32_t i = 0; i < q->n_ranks; i++) {
-                ranks[i] = (struct binding_rank){ find_gpu_nodes(&t, &q->ranks[i], &node->gpus),
-                                                  q->ranks[i].n_gpus, q->ranks[i].threads };
+        for (uint32_t i = 0; i < n; i++) {
+                ranks[i] = (struct binding_rank){ find_gpu_nodes(&t, asked[i], &node->gpus),
+                                                  asked[i]->n_gpus, asked[i]->threads };
                 cores |= ranks[i].threads > 1;
         }
         if (cores)
                 cpu_topology_read_cores(&t);
         if (p->kind == BIND_SOCKET)
                 cpu_topology_read_sockets(&t);
-        binding_make(b->v, ranks, q->n_ranks, &t, p, node->taken);
+        binding_make(all, ranks, n, &t, p, node->taken);
         cpu_topology_finish(&t);
-        for (uint32_t i = 0; i < q->n_ranks; i++)
+        for (uint32_t i = 0; i < n; i++) {
+                if (own < q->n_ranks && asked[i] == &q->ranks[own])
+                        b->v[own++] = all[i];
                 free((void *)ranks[i].gpu_nodes);
+        }
         free(ranks);
+        free(all);
+        free(asked);
 }
 
 static bool are_equal_bindings(const struct binding *a, const struct binding *b)
@@ -148,10 +172,9 @@ static bool has_bound_rank(const struct order_binding *b)
         return false;
 }
 
-struct bind_query order_binding_ask(const struct launch_order *l, const struct strv *env,
-                                    bool alone)
+struct bind_query order_binding_ask(const struct launch_order *l, const struct strv *env)
 {
-        struct bind_query q = { .bind = l->per_node ? NULL : l->bind, .alone = alone };
+        struct bind_query q = { .bind = l->per_node ? NULL : l->bind, .near_nic = l->near_nic };
 
         if (!q.bind || !l->n_ranks)
                 return q;
@@ -161,6 +184,11 @@ struct bind_query order_binding_ask(const struct launch_order *l, const struct s
                 q.ranks[i] = (struct bind_query_rank){ l->world.first + l->ranks[i].rank,
                                                        read_threads(l, &l->ranks[i], env),
                                                        l->ranks[i].gpus, l->ranks[i].n_gpus };
+        q.n_others = l->others.n;
+        q.others = xcalloc(q.n_others, sizeof(*q.others));
+        for (uint32_t i = 0; i < q.n_others; i++)
+                q.others[i] = (struct bind_query_rank){ l->others.v[i].rank, 0, l->others.v[i].gpus,
+                                                        l->others.v[i].n_gpus };
         return q;
 }
 
@@ -206,10 +234,8 @@ struct order_binding *order_binding_create(const struct bind_query *q, struct bi
                 b->ranks[i] = q->ranks[i].rank;
         b->notes = mmap(NULL, b->n * sizeof(*b->notes), PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-        if (p.kind == BIND_EXCLUSIVE && !q->alone)
-                refuse_all(b, "exclusive cannot divide the cores between several roles");
-        else if (b->notes == MAP_FAILED ||
-                 sched_getaffinity(0, sizeof(allowed), (cpu_set_t *)(void *)&allowed) < 0)
+        if (b->notes == MAP_FAILED ||
+            sched_getaffinity(0, sizeof(allowed), (cpu_set_t *)(void *)&allowed) < 0)
                 refuse_all(b, "the node does not tell the allowed processors");
         else
                 make_bindings(b, q, &p, node, &allowed);
@@ -223,8 +249,8 @@ struct order_binding *order_binding_create(const struct bind_query *q, struct bi
         return NULL;
 }
 
-void order_binding_describe(const struct order_binding *b, const struct bind_query *q,
-                            struct bound *to)
+void order_binding_describe(const struct order_binding *b, const struct near_nics *nics,
+                            const struct bind_query *q, struct bound *to)
 {
         static const struct binding unbound = { .node = NUMA_UNKNOWN };
 
@@ -236,6 +262,7 @@ void order_binding_describe(const struct order_binding *b, const struct bind_que
 
                 r->rank = q->ranks[i].rank;
                 r->cpus = cpu_mask_format(&of->cpus);
+                r->nics = xstrdup(i < nics->ports.n ? nics->ports.v[i] : "");
                 r->node = of->node == NUMA_UNKNOWN ? UINT32_MAX : (uint32_t)of->node;
                 if (of->why)
                         memcpy(r->why, of->why, strnlen(of->why, sizeof(r->why) - 1));

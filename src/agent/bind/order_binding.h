@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "agent/bind/binding.h"
+#include "agent/bind/near_nics.h"
 #include "base/strv.h"
 #include "wire/bind_msg.h"
 #include "wire/msg.h"
@@ -24,20 +25,20 @@ struct order_binding;
 struct binding_node {
         struct strv gpus;       /* PCI addresses by index; "" = not known */
         struct cpu_mask *taken; /* of binding_make(); NULL = empty */
+        bool warned_of_nics;
 };
 
-/* Makes the query of an order, with the environment @env of all ranks; @alone: no other order has
- * ranks on this node. Texts and GPUs are borrowed; the caller frees the ranks. */
-struct bind_query order_binding_ask(const struct launch_order *l, const struct strv *env,
-                                    bool alone);
+/* Makes the query of an order, with the environment @env of all ranks. Texts and GPUs are borrowed;
+ * the caller frees the two arrays. */
+struct bind_query order_binding_ask(const struct launch_order *l, const struct strv *env);
 /* Finds the bindings of the ranks of @q. @tells: logs them, else the reasons are kept. NULL = there
  * is nothing to bind; of an order also if no rank is bound. */
 struct order_binding *order_binding_create(const struct bind_query *q, struct binding_node *node,
                                            bool tells);
-/* Fills in the answer to @q, from bindings made with @tells false; the caller calls bound_finish().
- */
-void order_binding_describe(const struct order_binding *b, const struct bind_query *q,
-                            struct bound *to);
+/* Fills in the answer to @q, from bindings made with @tells false, and @nics; the caller calls
+ * bound_finish(). */
+void order_binding_describe(const struct order_binding *b, const struct near_nics *nics,
+                            const struct bind_query *q, struct bound *to);
 /* The ranks have ended, and others of the attempt may take the cores of @b; NULL is fine. */
 void order_binding_release(const struct order_binding *b, struct binding_node *node);
 void order_binding_destroy(struct order_binding *b); /* NULL is fine */

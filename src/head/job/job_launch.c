@@ -373,12 +373,25 @@ static void drop_world(struct launch_order *m)
         m->first_node = (struct launch_first_node){ .n_ports = 0 };
 }
 
+/* Adds a rank of another world to those that divide the node's cores with the ranks of @m. */
+static void add_other_rank(const struct options *o, const struct plan_rank *k,
+                           struct launch_order *m)
+{
+        if (!options_divides_cores(o, (size_t)k->program))
+                return;
+        m->others.v = xrealloc(m->others.v, m->others.n + 1, sizeof(*m->others.v));
+        m->others.v[m->others.n++] =
+                (struct launch_other){ (uint32_t)k->rank, (uint32_t *)k->gpus.v /* lent */,
+                                       (uint32_t)k->gpus.n };
+}
+
 /* Lists the ranks of the world that the node has. */
 static void fill_ranks(const struct job *j, const struct plan_node *p, struct launch_order *m)
 {
         const struct plan *plan = j->attempt.plan;
 
         m->n_ranks = 0;
+        m->others = (struct launch_others){ NULL, 0 };
         m->more_orders = false;
         m->ranks = xcalloc((size_t)p->n_ranks, sizeof(*m->ranks));
         for (int i = 0; i < p->n_ranks; i++) {
@@ -387,8 +400,10 @@ static void fill_ranks(const struct job *j, const struct plan_node *p, struct la
 
                 m->more_orders |= !job_roles_has_begun(j->roles, k->world) ||
                                   job_roles_start_again(j->roles, k->rank);
-                if ((uint32_t)k->world != m->world.number)
+                if ((uint32_t)k->world != m->world.number) {
+                        add_other_rank(j->config.options, k, m);
                         continue;
+                }
                 m->n_ranks++;
                 m->node_rank = (uint32_t)k->node_rank;
                 r->rank = (uint32_t)k->rank - m->world.first;
@@ -421,6 +436,7 @@ static void order_node(struct job *j, const struct job_launch *l, struct node *n
         snprintf(m->host, sizeof(m->host), "%s", n->host->name);
         m->silence_ms = heartbeat_agent_ms(&j->heartbeat, n);
         m->keep_dumps = l->output.dir;
+        m->near_nic = j->config.options->near_nic;
         fill_ranks(j, p, m);
         job_role_ports_fill(&roles, m);
         /* A node connected after job_sample() has not got this order yet. */
@@ -430,6 +446,8 @@ static void order_node(struct job *j, const struct job_launch *l, struct node *n
         launch_order_drop_rank_ports(m);
         free(m->ranks);
         m->ranks = NULL;
+        free(m->others.v);
+        m->others = (struct launch_others){ NULL, 0 };
         free(m->cwd);
         m->cwd = NULL;
         strv_finish(&m->names);

@@ -267,13 +267,18 @@ static void ask_binding(struct job *j, struct node *n, int world, const uint32_t
         const struct options *o = j->config.options;
         const struct plan *plan = j->asked->plan;
         const struct plan_node *p = &plan->nodes[n->index];
-        struct bind_query q = { .bind = o->bind ? o->bind : (char *)"auto", .alone = true };
+        struct bind_query q = { .bind = o->bind ? o->bind : (char *)"auto",
+                                .near_nic = o->near_nic };
 
         q.ranks = xcalloc((size_t)p->n_ranks, sizeof(*q.ranks));
+        q.others = xcalloc((size_t)p->n_ranks, sizeof(*q.others));
         for (int i = 0; i < p->n_ranks; i++) {
                 const struct plan_rank *r = &plan->ranks[p->ranks.v[i]];
 
-                q.alone &= r->world == world;
+                if (r->world != world && options_divides_cores(o, (size_t)r->program))
+                        q.others[q.n_others++] = (struct bind_query_rank){ (uint32_t)r->rank, 0,
+                                                                           (uint32_t *)r->gpus.v,
+                                                                           (uint32_t)r->gpus.n };
                 if (r->world != world || options_is_per_node(o, (size_t)r->program))
                         continue;
                 j->asked->inventory[n->index].bindings[i].asked = true;
@@ -284,6 +289,7 @@ static void ask_binding(struct job *j, struct node *n, int world, const uint32_t
         if (q.n_ranks)
                 bind_query_encode(&n->out, &q);
         free(q.ranks);
+        free(q.others);
         node_flush(n);
 }
 
@@ -300,6 +306,7 @@ static void take_binding(const struct job_asked *asked, int node, struct bound_r
                 to->asked = false;
                 to->cpus = STEAL(&from->cpus);
                 to->why = *from->why ? xstrdup(from->why) : NULL;
+                to->nics = STEAL(&from->nics);
                 to->node = from->node <= INT32_MAX ? (int)from->node : -1;
         }
 }

@@ -204,7 +204,7 @@ static void ask_bindings(struct launch *l)
 
         for (size_t i = 0; i < l->n_programs; i++)
                 threads[i] = read_threads_wanted(l, i);
-        if (!l->o.bind || strcmp(l->o.bind, "none") != 0)
+        if (!l->o.bind || strcmp(l->o.bind, "none") != 0 || l->o.near_nic)
                 job_ask_bindings(l->run.job, &l->plan, threads, l->inventory);
         free(threads);
 }
@@ -217,6 +217,7 @@ static void drop_bindings(struct launch *l)
                 for (int k = 0; b && k < l->plan.nodes[i].n_ranks; k++) {
                         free(b[k].cpus);
                         free(b[k].why);
+                        free(b[k].nics);
                 }
                 free(b);
                 l->inventory[i].bindings = NULL;

@@ -46,6 +46,7 @@ struct plan_binding {
         char *cpus; /* "0-3,8"; "" = not bound, NULL = not known */
         char *why;  /* why the rank is not bound; NULL = nothing to say */
         int node;   /* of preferred memory; -1 = no preference */
+        char *nics; /* "mlx5_0:1"; "" = none is chosen */
 };
 
 /* The inventory of a node; from HELLO, or unknown (plan without --probe). */

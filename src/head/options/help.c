@@ -117,6 +117,7 @@ static const char environment[] =
         "  GLOO_SOCKET_IFNAME, NCCL_SOCKET_IFNAME   the interface towards MASTER_ADDR\n"
         "  OMP_NUM_THREADS                          processors of the node, or of --bind, / its "
         "ranks\n"
+        "  NCCL_IB_HCA, UCX_NET_DEVICES             with --nic near: the nearest InfiniBand ports\n"
         "  PYTHONUNBUFFERED, PYTHONFAULTHANDLER     1; --unset removes them, too\n"
         "  FORCE_COLOR, COLUMNS                     1, and the width without the label: output on "
         "a terminal\n"

@@ -168,6 +168,8 @@ const struct option_def option_table[] = {
           "run.wrap", NULL, GROUP_ENV, .parse = value_words, FIELD(wrap) },
         { "bind", 0, "auto|none|numa|socket|core:N|exclusive|list:CPUS", "processors of the ranks (auto: those of the GPU's NUMA node)",
           "run.bind", "auto", GROUP_ENV, .parse = value_bind, FIELD(bind) },
+        { "nic", 0, "any|near", "near: InfiniBand and RoCE ports nearest to the GPUs of each rank, for NCCL and UCX",
+          "run.nic", "any", GROUP_ENV, .parse = value_choice_bool, FIELD(near_nic) },
         /* when */
         { "connect-retry", 0, "TIME", "try nodes that cannot be reached yet again for so long",
           "ssh.connect_retry", "0", GROUP_WHEN, OPTION_KEY, .parse = value_span, FIELD(connect_retry_ms) },

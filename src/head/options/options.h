@@ -142,6 +142,7 @@ struct options {
         struct container_order container; /* without a folder */
         struct strv wrap;                 /* words in front of the program */
         char *bind;                       /* wire/bind_policy.h; NULL = auto */
+        bool near_nic;                    /* --nic */
         /* when: milliseconds */
         int64_t connect_timeout_ms, connect_retry_ms, start_timeout_ms, timeout_ms, grace_ms,
                 wait_warn_ms, hang_after_ms;
@@ -251,5 +252,7 @@ size_t options_count_roles(const struct options *o);
 const struct plan_role *options_role(const struct options *o, size_t i);
 /* Whether the processes of program @i start ranks of their own, one on each node (--per-node). */
 bool options_is_per_node(const struct options *o, size_t i);
+/* Whether --bind divides the cores of a node between the ranks of program @i and others. */
+bool options_divides_cores(const struct options *o, size_t i);
 /* Whether a word behind the first program, by its place in options.line, is the value of an -x. */
 bool options_is_env_word(const struct options *o, size_t word);

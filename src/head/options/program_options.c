@@ -204,6 +204,11 @@ bool options_is_per_node(const struct options *o, size_t i)
         return o->first ? options_role(o, i)->plan.per_node : o->plan.per_node;
 }
 
+bool options_divides_cores(const struct options *o, size_t i)
+{
+        return o->bind && !strcmp(o->bind, "exclusive") && !options_is_per_node(o, i);
+}
+
 bool options_share_world(const struct options *o, size_t a, size_t b)
 {
         const char *of_a, *of_b;

@@ -274,11 +274,16 @@ static const struct plan_binding *find_binding(const struct plan_view *v, int ra
 
 static char *describe_binding(const struct plan_binding *b)
 {
+        const char *comma = *b->nics ? ", NICs " : "";
+
+        if (!*b->cpus && b->why)
+                return xasprintf("none, %s%s%s", b->why, comma, b->nics);
         if (!*b->cpus)
-                return b->why ? xasprintf("none, %s", b->why) : NULL;
+                return *b->nics ? xasprintf("NICs %s", b->nics) : NULL;
         if (b->node >= 0)
-                return xasprintf("processors %s, memory of node %d", b->cpus, b->node);
-        return xasprintf("processors %s", b->cpus);
+                return xasprintf("processors %s, memory of node %d%s%s", b->cpus, b->node, comma,
+                                 b->nics);
+        return xasprintf("processors %s%s%s", b->cpus, comma, b->nics);
 }
 
 /* Prints each binding once, with its ranks. */
@@ -406,6 +411,7 @@ static void add_json_binding(json_t *rank, const struct plan_binding *b)
         set_json_text(rank, "cpus", *b->cpus ? b->cpus : NULL);
         json_object_set_new(rank, "memory_node",
                             b->node >= 0 ? json_integer(b->node) : json_null());
+        set_json_text(rank, "nics", *b->nics ? b->nics : NULL);
 }
 
 static json_t *json_node(const struct plan_view *v, const struct plan_node *n)

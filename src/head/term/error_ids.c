@@ -539,9 +539,14 @@ const struct error_id error_ids[] = {
         { HN_NOT_BOUND,
           "ranks are not bound as --bind says (warning)",
           "The ranks have fewer allowed cores than OMP_NUM_THREADS or core:N want, none of the processors of list: is "
-          "allowed on the node, the NUMA node of a GPU is not known, exclusive was to divide cores between several roles, or the "
+          "allowed on the node, the NUMA node of a GPU is not known, or the "
           "kernel refused the call, as some containers do. The message says which. The ranks run on all processors that are allowed there.",
           "Ask for fewer cores or threads, or leave --bind out. `hnlaunch -v` shows the processors of each rank." },
+        { HN_NO_NIC,
+          "--nic near sets no NICs (warning)",
+          "No port of InfiniBand or RoCE below /sys/class/infiniband of the node is active: there is none, its link is down, or a "
+          "container hides them. NCCL_IB_HCA and UCX_NET_DEVICES stay as they are; NCCL and UCX choose a network themselves.",
+          "Leave --nic out on such nodes, or look at the ports with `hnlaunch check` and ibstat." },
         { HN_NO_MASTER_ADDRESS,
           "no address for PyTorch's store can be chosen",
           "The network of --iface, or iface= or addr= of the hostfile, has no address on the node of rank 0, or "

@@ -10,7 +10,7 @@ TEST(a_query_comes_back_the_same)
 {
         uint32_t gpus[] = { 3, 1 };
         struct bind_query_rank ranks[] = { { 8, 4, gpus, 2 }, { 9, 0, NULL, 0 } };
-        const struct bind_query in = { (char *)"core:2", true, ranks, 2 };
+        const struct bind_query in = { (char *)"core:2", true, ranks, 2, ranks, 1 };
         struct buf b = BUF_INIT;
         struct bind_query out;
         struct error err;
@@ -20,7 +20,9 @@ TEST(a_query_comes_back_the_same)
         f = only_frame(&b, MSG_BIND);
         assert_int_equal(bind_query_decode(&out, &f, &err), 0);
         assert_string_equal(out.bind, "core:2");
-        assert_true(out.alone);
+        assert_true(out.near_nic);
+        assert_int_equal(out.n_others, 1);
+        assert_int_equal(out.others[0].gpus[0], 3);
         assert_int_equal(out.n_ranks, 2);
         assert_int_equal(out.ranks[0].rank, 8);
         assert_int_equal(out.ranks[0].threads, 4);
@@ -35,8 +37,8 @@ TEST(a_query_comes_back_the_same)
 
 TEST(an_answer_comes_back_the_same)
 {
-        struct bound_rank ranks[] = { { 8, (char *)"0-3,8", 1, "" },
-                                      { 9, (char *)"", UINT32_MAX, "too few" } };
+        struct bound_rank ranks[] = { { 8, (char *)"0-3,8", 1, "", (char *)"mlx5_0:1" },
+                                      { 9, (char *)"", UINT32_MAX, "too few", (char *)"" } };
         const struct bound in = { ranks, 2 };
         struct buf b = BUF_INIT;
         struct bound out;
@@ -50,6 +52,7 @@ TEST(an_answer_comes_back_the_same)
         assert_string_equal(out.ranks[0].cpus, "0-3,8");
         assert_int_equal(out.ranks[0].node, 1);
         assert_string_equal(out.ranks[1].why, "too few");
+        assert_string_equal(out.ranks[0].nics, "mlx5_0:1");
         bound_finish(&out);
         f.len--;
         assert_int_equal(bound_decode(&out, &f, &err), -EPROTO);
