@@ -28,18 +28,8 @@ packages() { # PACKAGE...
         for deb in ./*.deb; do dpkg -x "$deb" .. || return; done && cd .. && rm -rf debs
 }
 
-# Downloads the source package of the distribution to the current folder, with lists of its own.
-source_package() { # NAME
-    local file apt
-    mkdir -p apt/parts apt/lists/partial || return
-    for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources; do
-        [[ ! -f $file ]] || sed -E 's/^Types:.*/Types: deb-src/; s/^deb /deb-src /' "$file" >"apt/parts/${file##*/}" || return
-    done
-    apt=(apt-get -qq -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts="$PWD/apt/parts"
-        -o Dir::State::lists="$PWD/apt/lists" -o Dir::Cache="$PWD/apt" -o Acquire::Retries=1 -o APT::Sandbox::User=)
-    "${apt[@]}" update >/dev/null
-    "${apt[@]}" source --download-only --only-source "$1" >/dev/null
-}
+# shellcheck source=tests/lib/source_package.sh
+. "$(dirname "$0")/source_package.sh" || exit 1
 
 mpich_tests() {
     local library=$kit/mpich5

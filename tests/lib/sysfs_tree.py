@@ -4,15 +4,15 @@
 
 make NAME DIR   writes DIR/sys of the machine NAME; prints the addresses of its GPUs, one a line
 names           prints the names
-record TAR DIR  unpacks a tree that hwloc-gather-topology has recorded to DIR; prints its folder, with sys. Lists of
-                processors that the kernel of that time did not write are made of its masks
+record TAR DIR  unpacks a tree that hwloc-gather-topology has recorded to DIR/NAME, completes it with lists of processors that
+                the kernel of that time did not write beside its masks, and judges it
 judge DIR       prints what libhwloc reads from DIR/sys, as tests/lib/bind_probe.c does; exit 77: no libhwloc
 """
 import ctypes
 import glob
 import os
+import subprocess
 import sys
-import tarfile
 
 
 def machine(nodes, smt="apart", gpus=(), sockets=None, memory=(), offline=(), distances=None, cores=None, bridges=(),
@@ -183,9 +183,16 @@ def unmask(text):
     return listed(n for n in range(value.bit_length()) if value >> n & 1)
 
 
+def read_text(name, missing):
+    if not os.path.exists(name):
+        return missing
+    with open(name, encoding="ascii") as f:
+        return f.read().strip("\n\0")
+
+
 def record(archive, folder):
-    with tarfile.open(archive) as tar:
-        tar.extractall(folder, filter="fully_trusted")
+    unused = "cache cpuidle cpufreq hugepages* power class bus pci* firmware net memory* mc acpi*".split()
+    subprocess.run(["tar", "-xf", archive, "-C", folder] + [f"--exclude=*/{name}" for name in unused], check=True)
     root, = glob.glob(f"{folder}/*")
     system = f"{root}/sys/devices/system"
 
@@ -194,18 +201,21 @@ def record(archive, folder):
             with open(name, "w", encoding="ascii") as f:
                 f.write(text + "\n")
 
+    # The order matters: newer kernels have core_cpus and package_cpus, some trees nothing else.
     for old, new in (("node/node*/cpumap", "cpulist"), ("cpu/cpu*/topology/thread_siblings", "thread_siblings_list"),
-                     ("cpu/cpu*/topology/core_siblings", "core_siblings_list")):
+                     ("cpu/cpu*/topology/core_cpus", "thread_siblings_list"),
+                     ("cpu/cpu*/topology/core_siblings", "core_siblings_list"),
+                     ("cpu/cpu*/topology/package_cpus", "core_siblings_list")):
         for name in glob.glob(f"{system}/{old}"):
             with open(name, encoding="ascii") as f:
-                complete(f"{os.path.dirname(name)}/{new}", unmask(f.read().strip()))
-    nodes = sorted(int(name[len(system) + len("/node/node"):]) for name in glob.glob(f"{system}/node/node[0-9]*"))
+                complete(f"{os.path.dirname(name)}/{new}", unmask(f.read().strip("\n\0")))
+    nodes = [int(name[len(system) + len("/node/node"):]) for name in glob.glob(f"{system}/node/node[0-9]*")]
     if nodes:
         complete(f"{system}/node/online", listed(nodes))
-        complete(f"{system}/node/has_cpu", listed(n for n in nodes if own_processors(root, n)))
-    processors = [int(name[len(system) + len("/cpu/cpu"):]) for name in glob.glob(f"{system}/cpu/cpu[0-9]*")]
-    complete(f"{system}/cpu/online", listed(processors))
-    print(root)
+    complete(f"{system}/cpu/online", listed(
+        int(name[len(system) + len("/cpu/cpu"):]) for name in glob.glob(f"{system}/cpu/cpu[0-9]*")
+        if read_text(f"{name}/online", "1") != "0"))
+    return judge(root)
 
 
 class Object(ctypes.Structure):
@@ -226,8 +236,9 @@ PACKAGE, CORE, NUMA = 1, 2, 13  # enum hwloc_obj_type_t of hwloc 2
 
 
 def own_processors(folder, node):
-    with open(f"{folder}/sys/devices/system/node/node{node}/cpulist", encoding="ascii") as f:
-        return f.read().strip()
+    """None: the tree has no such node, and hwloc made one up."""
+    name = f"{folder}/sys/devices/system/node/node{node}/cpulist"
+    return read_text(name, None)
 
 
 def judge(folder):
@@ -255,9 +266,9 @@ def judge(folder):
             number = found.contents.os_index
             if kind == NUMA and own_processors(folder, number):
                 lines.append(f"node {number}: {text.value.decode()}")
-            elif kind == NUMA:  # of memory only: the processors that are nearest
+            elif kind == NUMA and own_processors(folder, number) is not None:  # of memory only: the processors that are nearest
                 lines.append(f"memory {number}: {text.value.decode()}")
-            else:
+            elif kind != NUMA:
                 lines.append(f"{word}: {text.value.decode()}")
             index += 1
     print("\n".join(sorted(lines)))

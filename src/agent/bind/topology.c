@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files below devices/system: node/has_cpu and node/nodeN/cpulist tell the processors of nodes,
+ * Files below devices/system: node/online and node/nodeN/cpulist tell the processors of nodes (some
+ * kernels have an empty node/has_cpu),
  * cpu/cpuN/topology/thread_siblings_list and core_siblings_list
  * the members of a core and a socket, and
  * node/nodeN/distance the distances to all nodes that are online, in their order. Of each core and
@@ -49,14 +50,15 @@ static bool read_sysfs_list(const struct cpu_topology *t, const char *folder, in
 
 void cpu_topology_read(struct cpu_topology *t, const char *root, const struct cpu_mask *allowed)
 {
-        struct cpu_mask ids;
+        struct cpu_mask ids, seen = { { 0 } };
 
         *t = (struct cpu_topology){ .root = root, .allowed = *allowed };
-        if (!read_sysfs_list(t, "devices/system/node", -1, "has_cpu", &ids))
+        if (!read_sysfs_list(t, "devices/system/node", -1, "online", &ids))
                 return;
         for (uint32_t id = cpu_mask_next(&ids, 0); id < MAX_NODES;
              id = cpu_mask_next(&ids, id + 1)) {
                 struct topology_node *node;
+                struct cpu_mask known = seen;
 
                 t->nodes = xrealloc(t->nodes, t->n_nodes + 1, sizeof(*t->nodes));
                 node = &t->nodes[t->n_nodes];
@@ -64,6 +66,10 @@ void cpu_topology_read(struct cpu_topology *t, const char *root, const struct cp
                 if (!read_sysfs_list(t, "devices/system/node/node", node->id, "cpulist",
                                      &node->cpus))
                         continue;
+                cpu_mask_and(&known, &node->cpus);
+                if (cpu_mask_is_empty(&node->cpus) || !cpu_mask_is_empty(&known))
+                        continue;
+                cpu_mask_or(&seen, &node->cpus);
                 cpu_mask_and(&node->cpus, allowed);
                 t->n_nodes++;
         }
@@ -146,6 +152,11 @@ static int32_t find_nearest_node(const struct cpu_topology *t, int32_t id)
         return found;
 }
 
+int32_t cpu_topology_find_near(const struct cpu_topology *t, int32_t id)
+{
+        return cpu_topology_find_node(t, id) ? id : find_nearest_node(t, id);
+}
+
 int32_t cpu_topology_find_device(const struct cpu_topology *t, const char *address)
 {
         CLEANUP(free_textp) char *name = xasprintf("%s/numa_node", address);
@@ -159,8 +170,7 @@ int32_t cpu_topology_find_device(const struct cpu_topology *t, const char *addre
         id = text ? strtol(text, &end, 10) : -1;
         if (id < 0 || id >= MAX_NODES || end == text)
                 return NUMA_UNKNOWN;
-        return cpu_topology_find_node(t, (int32_t)id) ? (int32_t)id
-                                                      : find_nearest_node(t, (int32_t)id);
+        return cpu_topology_find_near(t, (int32_t)id);
 }
 
 uint32_t cpu_topology_count_cores(const struct cpu_topology *t, const struct cpu_mask *cpus)

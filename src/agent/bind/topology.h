@@ -14,7 +14,8 @@
 
 enum { NUMA_UNKNOWN = -1 };
 
-/* A NUMA node that has processors. Nodes of memory only, as in Grace, do not count. */
+/* A NUMA node that has processors. Nodes of memory only, as in Grace, do not count, nor does one
+ * with processors of an earlier node, as some firmware tells. */
 struct topology_node {
         int32_t id;
         struct cpu_mask cpus; /* online, and allowed to the agent; may be empty */
@@ -38,9 +39,11 @@ void cpu_topology_read_cores(struct cpu_topology *t);
 void cpu_topology_read_sockets(struct cpu_topology *t);
 void cpu_topology_finish(struct cpu_topology *t);
 
-/* Returns the node of a PCI device such as 0000:1b:00.0, or instead of a node without processors
- * the nearest, if a single node is nearest; NUMA_UNKNOWN. */
+/* Returns the node of a PCI device such as 0000:1b:00.0, as cpu_topology_find_near(). */
 int32_t cpu_topology_find_device(const struct cpu_topology *t, const char *address);
+/* Returns node @id, or instead of a node without processors the nearest, if a single node is
+ * nearest; NUMA_UNKNOWN. */
+int32_t cpu_topology_find_near(const struct cpu_topology *t, int32_t id);
 /* NULL: @id has no processors. */
 const struct topology_node *cpu_topology_find_node(const struct cpu_topology *t, int32_t id);
 /* Counts the cores of @cpus, or the processors while cores are not read. */
