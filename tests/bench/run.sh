@@ -52,6 +52,7 @@ over_ssh() { # NAME COMMAND...
     bench scale tests/bench/scale $(either '--nodes 100,1000 --repeats 1' '--edges --ends --idle 10') \
         --json "$folder/scale.json"
     bench calls "$BUILD/tests/bench/calls" $(either '1000 3' '10000 5')
+    bench bind tests/bench/bind $(either "--pairs 3" "") --json "$folder/bind.json"
     bench inspect tests/bench/inspect $(either '--ranks 1,8 --seconds 3 --repeats 1' '') --json "$folder/inspect.json"
     bench roles tests/bench/roles $(either '--repeats 1 --pairs 5' '') --json "$folder/roles.json"
     over_ssh why tests/bench/why $(either "--shapes 4x8 --repeats 1" "") --json "$folder/why.json"

@@ -69,7 +69,7 @@ simulate() { # VERSION
 if [ "${1-}" = --fake ]; then
     simulate "${2:?"--fake wants a version: 2.22 or 2.29"}"
     shift 2
-    [ $# -gt 0 ] || set -- collectives come-and-go killed-rank during-setup every-call-of-setup ras-answers why-asks ranks-get train-learns
+    [ $# -gt 0 ] || set -- collectives come-and-go killed-rank during-setup every-call-of-setup ras-answers why-asks ranks-get masks-stay train-learns
 fi
 
 wanted() { # FILE PATTERN...
