@@ -6,8 +6,8 @@
  * load a library; and a separate process, because a call into a driver in trouble may not return.
  * It writes a record about once a second to descriptor 0, which is a pipe to the agent: the library
  * may print to the others. The helper ends with the reader of the pipe. With an argument the helper
- * writes once which processes hold memory of the GPUs, the health of that memory, and where the
- * GPUs are in the NVLink fabric.
+ * writes once which processes hold memory of the GPUs, the health of that memory, the NUMA nodes of
+ * the GPUs, and where these are in the NVLink fabric.
  *
  * Names, signatures and units of NVML are written by hand from NVIDIA's reference of the API. A
  * library that lacks the function of a figure gives the others.
@@ -29,7 +29,9 @@ enum {
         NVML_TEMPERATURE_GPU = 0,
         NVML_UNCORRECTED = 1,
         NVML_VOLATILE = 0,
-        CPU_SHARE = 250, /* a record takes a 250th of the interval at most: 0.4 % of a core */
+        NVML_OF_NODE = 0, /* not of the socket */
+        NODE_WORDS = 16,  /* 1024 nodes, as the kernel has at most */
+        CPU_SHARE = 250,  /* a record takes a 250th of the interval at most: 0.4 % of a core */
 };
 
 struct nvml_use {
@@ -79,6 +81,8 @@ static struct {
                          unsigned *pending, unsigned *failed);
         int (*get_fabric)(void *gpu, struct nvml_fabric *fabric);
         int (*get_fabric_old)(void *gpu, struct nvml_fabric_old *fabric);
+        int (*get_memory_nodes)(void *gpu, unsigned words, unsigned long *set, unsigned of);
+        int (*get_node)(void *gpu, unsigned *node);
 } nvml;
 
 /* False: there is no library, or it lacks what no figure can do without. */
@@ -100,6 +104,8 @@ static bool open_nvml(void)
                 { "nvmlDeviceGetRemappedRows", &nvml.get_remap },
                 { "nvmlDeviceGetGpuFabricInfoV", &nvml.get_fabric },
                 { "nvmlDeviceGetGpuFabricInfo", &nvml.get_fabric_old },
+                { "nvmlDeviceGetMemoryAffinity", &nvml.get_memory_nodes },
+                { "nvmlDeviceGetNumaNodeId", &nvml.get_node },
         };
         void *library = library_open("libnvidia-ml.so.1", RTLD_NOW), *function;
 
@@ -205,15 +211,37 @@ static void read_fabric(struct gpu_fabric *to, void *gpu)
         to->status = (uint32_t)now.status;
 }
 
+/* Returns the NUMA node nearest to the GPU, else the node of the GPU's own memory. */
+static uint32_t get_numa_node(void *gpu)
+{
+        unsigned long set[NODE_WORDS] = { 0 };
+        unsigned node = 0, found = 0, own;
+
+        if (gpu && nvml.get_memory_nodes &&
+            nvml.get_memory_nodes(gpu, NODE_WORDS, set, NVML_OF_NODE) == 0)
+                for (unsigned i = 0; i < NODE_WORDS * 64; i++)
+                        if (set[i / 64] >> i % 64 & 1) {
+                                node = i;
+                                found++;
+                        }
+        if (found == 1)
+                return node;
+        if (gpu && !found && nvml.get_node && nvml.get_node(gpu, &own) == 0)
+                return own;
+        return GPU_RECORD_UNKNOWN;
+}
+
 static _Noreturn void tell_holders(void *const *gpus, uint32_t n)
 {
         static struct gpu_holders holders = { .mark = GPU_RECORD_MARK };
 
         memset(holders.ecc, 0xff, sizeof(holders.ecc)); /* GPU_RECORD_UNKNOWN */
         memset(holders.remap, 0xff, sizeof(holders.remap));
+        memset(holders.node, 0xff, sizeof(holders.node));
         for (uint32_t i = 0; i < n; i++) {
                 add_holders(&holders, i, gpus[i]);
                 holders.ecc[i] = get_ecc_errors(gpus[i]);
+                holders.node[i] = get_numa_node(gpus[i]);
                 holders.remap[i] = get_remap_state(gpus[i]);
         }
         for (uint32_t i = 0; i < GPU_RECORD_GPUS; i++)

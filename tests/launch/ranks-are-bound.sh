@@ -11,19 +11,10 @@
 in_mount_namespace "$@"
 unset OMP_NUM_THREADS
 
-allowed=$(python3 -c 'import os; print(",".join(map(str, sorted(os.sched_getaffinity(0)))))')
-IFS=, read -r a b rest <<<"$allowed"
-[[ $b ]] || skip_all 'needs two processors'
-total=$(tr ',' '\n' <<<"$allowed" | wc -l)
-
 printf '%s\n' '0 GPU-0 0000:1b:00.0' '1 GPU-1 0000:2b:00.0' >"$TMP/gpus"
 driver_files "$TMP/gpus" || skip_all 'the driver'\''s folder cannot be made here'
 
-nodes=$TMP/node
-mkdir -p "$nodes"/node{0,1} && echo 0-1 | tee "$nodes"/{has_cpu,online} >"$nodes/has_memory"
-echo "$a" >"$nodes/node0/cpulist"
-echo "$b" >"$nodes/node1/cpulist"
-mount --bind "$nodes" /sys/devices/system/node && mount -t tmpfs none /sys/bus/pci || skip_all 'sysfs cannot be covered here'
+two_numa_nodes
 gpus_at() { # NODE NODE: of the two GPUs
     mkdir -p /sys/bus/pci/devices/0000:{1,2}b:00.0
     echo "$1" >/sys/bus/pci/devices/0000:1b:00.0/numa_node
@@ -64,6 +55,7 @@ is 'but numa divides the nodes' "$(masks --local 2 --gpus-per-rank 0 --bind numa
 is 'exclusive, with its name in torchrun' "$(masks --local 2 --gpus-per-rank 0 --numa-binding exclusive)" "0:$a:1 1:$b:1"
 is 'list, and again from the first on' "$(masks --local 3 --gpus-per-rank 0 --bind "list:$b;$a,$b")" "0:$b:1 1:$a,$b:2 2:$b:1"
 is 'core, with its name in mpirun' "$(masks --local 1 --bind-to core | cut -d: -f2 | cut -d, -f1)" "$a"
+is '... and in srun' "$(masks --local 2 --gpus-per-rank 0 --cpu-bind ldoms)" "0:$a:1 1:$b:1"
 is 'OMP_NUM_THREADS of the user stays' "$(OMP_NUM_THREADS=1 masks --local)" "0:$a:1 1:$b:1"
 
 hn --local -v "$WORKERS/worker_masks"
@@ -122,9 +114,18 @@ if "$WORKERS/inject" count true 2>/dev/null; then
     exits 'a refused call stops no rank' 0
     has 'the call was refused' "$TMP/report" hit
     has 'a refused call is told' "$ERR" 'is not bound: the kernel refuses the processors: Operation not permitted'
+    run "$WORKERS/inject" -o "$TMP/report" agent-child set_mempolicy 1 1 "$HNLAUNCH" --local --bind numa --label none "$WORKERS/worker_masks"
+    is 'without memory of the node, the processors stay' "$(sort "$OUT" | cut -d: -f2 | paste -sd' ')" "$a $b"
+    has '... which is told' "$ERR" 'prefers no memory: the kernel refuses the node: Operation not permitted'
+    run "$WORKERS/inject" -o "$TMP/report" agent-child set_mempolicy 1 1 "$HNLAUNCH" --local 1 --label none "$WORKERS/worker_masks"
+    lacks '... but not by itself: containers often forbid it' "$ERR" HN318
 else
     skip 'a refused call is told' 'cannot hold system calls here'
 fi
+
+taskset -c "$a" true && run taskset -c "$a" "$HNLAUNCH" --local --bind numa --label none "$WORKERS/worker_masks"
+is 'a mask of hnlaunch is kept' "$(sort "$OUT" | cut -d: -f2 | paste -sd' ')" "$a $a"
+has '... and named where the GPU is elsewhere' "$ERR" 'rank 1 is not bound: no processor of that NUMA node is allowed here'
 
 for word in both core:0 list: 'list:0;' ''; do
     hn --local 1 --bind "$word" true

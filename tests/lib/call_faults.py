@@ -84,7 +84,7 @@ ERRORS = {
     'setsockopt:socket': 'ENOPROTOOPT ENOMEM', 'getsockopt:socket': 'ENOBUFS', 'getsockname:socket': 'ENOBUFS',
     'getpeername:socket': 'ENOTCONN ENOBUFS',
     'waitid': 'EINTR', 'kill': 'EPERM ESRCH', 'setsid': 'EPERM', 'prctl': 'EINVAL EPERM', 'prlimit64': 'EPERM',
-    'sched_getaffinity': 'EINVAL', 'sched_setaffinity': 'EINVAL EPERM', 'getrandom': 'ENOSYS',
+    'sched_getaffinity': 'EINVAL', 'sched_setaffinity': 'EINVAL EPERM', 'set_mempolicy': 'EPERM', 'getrandom': 'ENOSYS',
     'unshare': 'EPERM ENOSPC', 'mount': 'EPERM', 'execve': 'ENOEXEC EACCES ENOMEM E2BIG ETXTBSY',
     'timerfd_settime:anon': 'ECANCELED', 'inotify_add_watch:anon': 'ENOSPC',
 }

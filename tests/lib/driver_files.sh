@@ -6,6 +6,8 @@
 #   in_mount_namespace "$@"    runs the script in one, with the argument `inside`; skips it without root
 #   driver_files FILE    makes /dev and /proc/driver of a machine with the GPUs of FILE, a line "MINOR UUID
 #                        PCI-ADDRESS" each
+#   two_numa_nodes       makes sysfs of a machine with two nodes of one processor each, $a and $b, and of no PCI device;
+#                        $allowed: processors of this script, $total: so many
 
 in_mount_namespace() { # ARG...: of the script
     if ! [[ $EUID == 0 ]] || ! unshare --mount true 2>/dev/null; then
@@ -34,4 +36,17 @@ driver_files() { # FILE
         touch "$dev/nvidia$minor"
     done <"$1"
     mount --move "$dev" /dev
+}
+
+# shellcheck disable=SC2034
+two_numa_nodes() {
+    local nodes=$TMP/node
+    allowed=$(python3 -c 'import os; print(",".join(map(str, sorted(os.sched_getaffinity(0)))))')
+    total=$(tr ',' '\n' <<<"$allowed" | wc -l)
+    IFS=, read -r a b _ <<<"$allowed"
+    [[ $b ]] || skip_all 'needs two processors'
+    mkdir -p "$nodes"/node{0,1} && echo 0-1 | tee "$nodes"/{has_cpu,online} >"$nodes/has_memory"
+    echo "$a" >"$nodes/node0/cpulist"
+    echo "$b" >"$nodes/node1/cpulist"
+    mount --bind "$nodes" /sys/devices/system/node && mount -t tmpfs none /sys/bus/pci || skip_all 'sysfs cannot be covered here'
 }

@@ -5,9 +5,10 @@
  * Each call reads a word from the file $FAKE_NVML: one that do_as_told() knows, or another. Names,
  * signatures and units are NVML's; -DWITHOUT_COUNT and -DWITHOUT_POWER leave a function out.
  * Figures differ from GPU to GPU. Processes with memory are in $FAKE_NVML.processes, a line
- * "GPU PID MIB" each, uncorrected ECC errors of all GPUs in $FAKE_NVML.ecc; who asks for those of
- * GPU 0 adds a line to $FAKE_NVML.asked. $FAKE_NVML.remap has "PENDING FAILED" of GPU 1, the others
- * have no such rows. Where all GPUs are in a fabric is a line of $FAKE_NVML.fabric, "CLUSTER CLIQUE
+ * "GPU PID MIB" each, uncorrected ECC errors of all GPUs in $FAKE_NVML.ecc, bits of the NUMA nodes
+ * near each GPU in $FAKE_NVML.near, its own node in $FAKE_NVML.node; who asks for those of GPU 0
+ * adds a line to $FAKE_NVML.asked. $FAKE_NVML.remap has "PENDING FAILED" of GPU 1, the others have
+ * no such rows. Where all GPUs are in a fabric is a line of $FAKE_NVML.fabric, "CLUSTER CLIQUE
  * STATE STATUS HEALTH", the first in 32 hexadecimal digits; without the file they have none.
  * -DWITHOUT_FABRIC leaves the function out, -DOLD_FABRIC has that of old drivers.
  */
@@ -69,6 +70,8 @@ struct fabric {
 
 int nvmlDeviceGetGpuFabricInfoV(void *gpu, struct fabric *to);
 int nvmlDeviceGetGpuFabricInfo(void *gpu, struct fabric_old *to);
+int nvmlDeviceGetMemoryAffinity(void *gpu, unsigned words, unsigned long *set, unsigned scope);
+int nvmlDeviceGetNumaNodeId(void *gpu, unsigned *node);
 
 static void burn_ms(long ms)
 {
@@ -260,3 +263,31 @@ int nvmlDeviceGetGpuFabricInfoV(void *gpu, struct fabric *to)
 }
 #endif
 #endif
+/* Reads the number of the GPU in a file with one for each. */
+static int read_number(const char *suffix, void *gpu, unsigned *to)
+{
+        FILE *f = open_file(suffix, "r");
+        int found = f != NULL;
+
+        for (unsigned i = 0; found && i <= index_of(gpu); i++)
+                found = fscanf(f, "%u", to) == 1;
+        if (f)
+                fclose(f);
+        return found ? do_as_told() : NOT_SUPPORTED;
+}
+
+int nvmlDeviceGetMemoryAffinity(void *gpu, unsigned words, unsigned long *set, unsigned scope)
+{
+        unsigned bits;
+        int r = scope ? NOT_SUPPORTED : read_number("near", gpu, &bits);
+
+        memset(set, 0, words * sizeof(*set));
+        if (r == SUCCESS)
+                *set = bits;
+        return r;
+}
+
+int nvmlDeviceGetNumaNodeId(void *gpu, unsigned *node)
+{
+        return read_number("node", gpu, node);
+}

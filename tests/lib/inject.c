@@ -154,6 +154,7 @@ static const struct call {
         CALL(mount, NONE),
         CALL(sched_getaffinity, NONE),
         CALL(sched_setaffinity, NONE),
+        CALL(set_mempolicy, NONE),
         CALL(ppoll, NONE),
         CALL(getrandom, NONE),
         CALL(mmap, NONE),

@@ -236,8 +236,8 @@ void node_attempt_on_bind(void *attempt, const struct frame *f)
 
         if (bind_query_decode(&q, f, NULL) < 0)
                 return;
-        b = order_binding_create(&q, &t->node.binding, false);
-        near_nics_find(&nics, &q, &t->node.binding.gpus, "/sys");
+        b = order_binding_create(&q, t->node.binding, false);
+        near_nics_find(&nics, &q, &t->node.binding->gpus, "/sys");
         order_binding_describe(b, &nics, &q, &m);
         bound_encode(&t->deps.up->out, &m);
         bound_finish(&m);

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 
 #include "agent/attempt/node_attempt_private.h"
+#include "agent/inspect/node_facts.h"
 #include "agent/pmix/pmix_service.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -304,6 +305,8 @@ struct node_attempt *node_attempt_create(const struct node_attempt_deps *deps,
         t->libraries = library_watch_create(deps->loop, deps->up);
         t->worlds = world_watch_create(deps->loop, is_mpi_unused, t);
         t->inspection = inspection_create(deps->loop, deps->up);
+        t->node.binding = xcalloc(1, sizeof(*t->node.binding));
+        t->node.binding->ask_driver = node_facts_ask_holders;
         return t;
 }
 
@@ -325,8 +328,8 @@ void node_attempt_set_node(struct node_attempt *t, const struct hello *h)
 {
         t->node.cores = h->cores;
         t->node.has_gpus = h->n_gpus > 0;
-        note_addresses(&t->node.binding.gpus, h->gpus, h->n_gpus);
-        note_addresses(&t->node.binding.gpus, h->hidden, h->n_hidden);
+        note_addresses(&t->node.binding->gpus, h->gpus, h->n_gpus);
+        note_addresses(&t->node.binding->gpus, h->hidden, h->n_hidden);
 }
 
 bool node_attempt_is_idle(const struct node_attempt *t)
@@ -381,8 +384,10 @@ void node_attempt_destroy(struct node_attempt *t)
         inspection_destroy(t->inspection);
         dump_sender_destroy(t->dumps);
         node_attempt_forget_ended(t);
-        strv_finish(&t->node.binding.gpus);
-        free(t->node.binding.taken);
+        strv_finish(&t->node.binding->gpus);
+        free(t->node.binding->taken);
+        free(t->node.binding->driver);
+        free(t->node.binding);
         free(t->cwd);
         free(t);
 }

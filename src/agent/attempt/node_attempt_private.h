@@ -51,7 +51,7 @@ struct node_attempt {
         struct {
                 uint32_t cores; /* shared by all ranks */
                 bool has_gpus;
-                struct binding_node binding;
+                struct binding_node *binding;
         } node;
         bool refused; /* a rank could not be started, and the head was told of one */
         struct {

@@ -292,7 +292,7 @@ static int renew_world(struct node_attempt *t, const struct launch_order *l,
                                    .before = true };
         struct store_access *store = old->store;
 
-        order_binding_release(old->binding, &t->node.binding);
+        order_binding_release(old->binding, t->node.binding);
         rank_world_destroy(old);
         g = open_world(t, l, store, err);
         *place = g;
@@ -352,9 +352,9 @@ static void start_processes(struct rank_world *g, const struct launch_order *l,
         strv_copy(&common.env, base);
         common.older_names = nccl_env_build_all(&common.env, l, &nccl);
         bind = order_binding_ask(l, &common.env);
-        g->binding = order_binding_create(&bind, &t->node.binding, true);
-        near_nics_find(&common.nics, &bind, &t->node.binding.gpus, "/sys");
-        near_nics_tell(&common.nics, &bind, &t->node.binding.warned_of_nics);
+        g->binding = order_binding_create(&bind, t->node.binding, true);
+        near_nics_find(&common.nics, &bind, &t->node.binding->gpus, "/sys");
+        near_nics_tell(&common.nics, &bind, &t->node.binding->warned_of_nics);
         free(bind.ranks);
         free(bind.others);
         /* The first rank finds out PyTorch's version, and the others read the result. */
@@ -500,8 +500,8 @@ static void begin_first_order(struct node_attempt *t, const struct launch_order 
         dump_sender_begin(t->dumps, l->keep_dumps);
         node_attempt_forget_ended(t);
         t->stop.grace_ms = l->grace_ms;
-        free(t->node.binding.taken);
-        t->node.binding.taken = NULL;
+        free(t->node.binding->taken);
+        t->node.binding->taken = NULL;
         t->refused = false;
 }
 

@@ -51,16 +51,50 @@ static uint32_t read_threads(const struct launch_order *l, const struct launch_r
         return n > 0 && n <= CPU_MASK_BITS ? (uint32_t)n : 0;
 }
 
+/* Returns the NUMA node of a GPU that the driver tells. */
+static int32_t ask_gpu_node(const struct cpu_topology *t, struct binding_node *node, uint32_t gpu)
+{
+        if (t->n_nodes < 2 || gpu >= GPU_RECORD_GPUS)
+                return NUMA_UNKNOWN;
+        if (!node->driver) {
+                node->driver = xcalloc(1, sizeof(*node->driver));
+                if (!node->ask_driver || !node->ask_driver(node->driver))
+                        memset(node->driver, 0xff, sizeof(*node->driver));
+        }
+        return node->driver->node[gpu] <= INT32_MAX
+                       ? cpu_topology_find_near(t, (int32_t)node->driver->node[gpu])
+                       : NUMA_UNKNOWN;
+}
+
 /* Returns the NUMA nodes of the rank's GPUs; malloc'ed. */
 static int32_t *find_gpu_nodes(const struct cpu_topology *t, const struct bind_query_rank *r,
-                               const struct strv *gpus)
+                               struct binding_node *node)
 {
         int32_t *nodes = xcalloc(r->n_gpus, sizeof(*nodes));
 
-        for (uint32_t i = 0; i < r->n_gpus; i++)
-                nodes[i] = r->gpus[i] < gpus->n ? cpu_topology_find_device(t, gpus->v[r->gpus[i]])
-                                                : NUMA_UNKNOWN;
+        for (uint32_t i = 0; i < r->n_gpus; i++) {
+                bool known = r->gpus[i] < node->gpus.n;
+
+                nodes[i] = known ? cpu_topology_find_device(t, node->gpus.v[r->gpus[i]])
+                                 : NUMA_UNKNOWN;
+                if (known && nodes[i] == NUMA_UNKNOWN)
+                        nodes[i] = ask_gpu_node(t, node, r->gpus[i]);
+        }
         return nodes;
+}
+
+/* Whether the user has chosen devices of a rank by a variable that renumbers them. */
+static bool has_own_devices(const struct launch_order *l, const struct launch_rank *r,
+                            const struct strv *env)
+{
+        static const char *const names[] = { "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
+                                             "GPU_DEVICE_ORDINAL" };
+
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+                if (strv_env_get(env, names[i]) ||
+                    strv_env_get(&l->programs[r->program].env, names[i]))
+                        return true;
+        return false;
 }
 
 /* Lists the ranks of @q, with those of other worlds, by number in the job. Each world makes the
@@ -94,7 +128,7 @@ static void make_bindings(struct order_binding *b, const struct bind_query *q,
                 node->taken = xcalloc(1, sizeof(*node->taken));
         cpu_topology_read(&t, SYSFS, allowed);
         for (uint32_t i = 0; i < n; i++) {
-                ranks[i] = (struct binding_rank){ find_gpu_nodes(&t, asked[i], &node->gpus),
+                ranks[i] = (struct binding_rank){ find_gpu_nodes(&t, asked[i], node),
                                                   asked[i]->n_gpus, asked[i]->threads };
                 cores |= ranks[i].threads > 1;
         }
@@ -181,9 +215,11 @@ struct bind_query order_binding_ask(const struct launch_order *l, const struct s
         q.n_ranks = l->n_ranks;
         q.ranks = xcalloc(q.n_ranks, sizeof(*q.ranks));
         for (uint32_t i = 0; i < q.n_ranks; i++)
-                q.ranks[i] = (struct bind_query_rank){ l->world.first + l->ranks[i].rank,
-                                                       read_threads(l, &l->ranks[i], env),
-                                                       l->ranks[i].gpus, l->ranks[i].n_gpus };
+                q.ranks[i] = (struct bind_query_rank){
+                        l->world.first + l->ranks[i].rank, read_threads(l, &l->ranks[i], env),
+                        l->ranks[i].gpus,
+                        has_own_devices(l, &l->ranks[i], env) ? 0 : l->ranks[i].n_gpus
+                };
         q.n_others = l->others.n;
         q.others = xcalloc(q.n_others, sizeof(*q.others));
         for (uint32_t i = 0; i < q.n_others; i++)

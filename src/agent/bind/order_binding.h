@@ -12,6 +12,7 @@
 #include "agent/bind/near_nics.h"
 #include "base/strv.h"
 #include "wire/bind_msg.h"
+#include "wire/helper/gpu_record.h"
 #include "wire/msg.h"
 
 /* Shared with the rank's process before exec: errors of the two system calls, 0 = none. */
@@ -26,6 +27,10 @@ struct binding_node {
         struct strv gpus;       /* PCI addresses by index; "" = not known */
         struct cpu_mask *taken; /* of binding_make(); NULL = empty */
         bool warned_of_nics;
+        /* Asks the driver for facts about the GPUs, which may take seconds; false = it does not
+         * tell. Called once, for a GPU whose node sysfs does not know. */
+        bool (*ask_driver)(struct gpu_holders *ret);
+        struct gpu_holders *driver; /* NULL = not asked */
 };
 
 /* Makes the query of an order, with the environment @env of all ranks. Texts and GPUs are borrowed;

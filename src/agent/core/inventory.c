@@ -2,7 +2,8 @@
 /*
  * inventory_take() calls one reader per kind of fact, which fills a part of HELLO and leaves the
  * rest untouched on failure. GPUs come from /proc/driver/nvidia/gpus, or from counting device nodes
- * in containers without that folder; CUDA_VISIBLE_DEVICES then selects among them.
+ * in containers without that folder, or else from the nodes of AMD's KFD; CUDA_VISIBLE_DEVICES then
+ * selects among them.
  */
 #include "agent/core/inventory.h"
 
@@ -232,6 +233,61 @@ uint32_t inventory_find_gpu(const char *folder, const char *nodes, const char *a
         return found;
 }
 
+/* Returns the number behind @key in a file of lines "key number"; 0 = there is none. */
+static unsigned long long read_kfd_number(const char *text, const char *key)
+{
+        size_t len = strlen(key);
+
+        for (const char *line = text; line; line = strchr(line, '\n')) {
+                line += *line == '\n';
+                if (!strncmp(line, key, len) && line[len] == ' ')
+                        return strtoull(line + len, NULL, 10);
+        }
+        return 0;
+}
+
+/* Adds a GPU from the properties of a node of the KFD. Nodes of processors have no SIMD units. */
+static void read_amd_gpu(struct gpu_list *to, const char *path, const char *nodes)
+{
+        CLEANUP(free_textp) char *text = NULL, *node = NULL;
+        struct msg_gpu gpu = { .index = to->n };
+        unsigned long long place, version, id;
+
+        if (fd_read_file(path, FILE_MAX, &text, NULL) < 0 || !read_kfd_number(text, "simd_count"))
+                return;
+        node = xasprintf("%s%llu", nodes, read_kfd_number(text, "drm_render_minor"));
+        if (access(node, F_OK) < 0)
+                return;
+        place = read_kfd_number(text, "location_id");
+        version = read_kfd_number(text, "gfx_target_version");
+        id = read_kfd_number(text, "unique_id");
+        snprintf(gpu.address, sizeof(gpu.address), "%04llx:%02llx:%02llx.%llx",
+                 read_kfd_number(text, "domain") & 0xffffffff, place >> 8 & 0xff, place >> 3 & 0x1f,
+                 place & 7);
+        snprintf(gpu.name, sizeof(gpu.name), "AMD gfx%llu%llx%llx", version / 10000 % 100,
+                 version / 100 % 100, version % 100);
+        if (id)
+                snprintf(gpu.uuid, sizeof(gpu.uuid), "GPU-%016llx", id);
+        gpu_list_push(to, &gpu);
+}
+
+void inventory_read_amd_gpus(struct gpu_list *to, const char *folder, const char *nodes)
+{
+        struct dirent **entries;
+        int n = scandir(folder, &entries, NULL, versionsort);
+
+        for (int i = 0; i < n; i++) {
+                CLEANUP(free_textp)
+                char *path = xasprintf("%s/%s/properties", folder, entries[i]->d_name);
+
+                if (entries[i]->d_name[0] != '.')
+                        read_amd_gpu(to, path, nodes);
+                free(entries[i]);
+        }
+        if (n >= 0)
+                free(entries);
+}
+
 /* Splits the GPUs of the node into those that CUDA_VISIBLE_DEVICES shows and the others. */
 static void split_gpus(struct hello *h, struct gpu_list *all, const char *visible)
 {
@@ -270,6 +326,10 @@ static void read_gpus(struct hello *h)
                                 gpu_list_push(&all, &(struct msg_gpu){ .index = all.n });
                 }
         }
+        if (!all.n && !getenv("HIP_VISIBLE_DEVICES") && !getenv("ROCR_VISIBLE_DEVICES") &&
+            !getenv("GPU_DEVICE_ORDINAL"))
+                inventory_read_amd_gpus(&all, "/sys/class/kfd/kfd/topology/nodes",
+                                        "/dev/dri/renderD");
         if (visible) {
                 split_gpus(h, &all, visible);
         } else {

@@ -15,7 +15,7 @@
 enum {
         GPU_RECORD_MARK = 0x6c6d766e,
         GPU_RECORD_GPUS = 64,           /* at most; a node has 16 */
-        GPU_RECORD_HOLDERS = 128,       /* at most */
+        GPU_RECORD_HOLDERS = 120,       /* at most */
         GPU_RECORD_PAUSE_MS = 1000,     /* between two records at least */
         GPU_RECORD_PAUSE_MAX_MS = 8000, /* ... and at most, where the driver needs much time */
         GPU_RECORD_NO_LIBRARY = 1,      /* exit codes: no libnvidia-ml.so.1, or an unusable one */
@@ -68,6 +68,8 @@ struct gpu_holders {
         uint32_t ecc[GPU_RECORD_GPUS];             /* as in struct gpu_figures */
         uint8_t remap[GPU_RECORD_GPUS];            /* enum gpu_remap */
         struct gpu_fabric fabric[GPU_RECORD_GPUS]; /* by the driver's index */
+        uint32_t node[GPU_RECORD_GPUS]; /* NUMA node: GPU_RECORD_UNKNOWN, also where there are
+                                           several */
 };
 
 _Static_assert(sizeof(struct gpu_record) <= PIPE_BUF, "written whole or not at all");

@@ -77,6 +77,47 @@ TEST(devices_count_in_the_order_of_the_bus)
         free(h.v);
 }
 
+static void add_kfd_node(int number, const char *properties)
+{
+        char path[128];
+
+        snprintf(path, sizeof(path), "%s/kfd", folder);
+        mkdir(path, 0700);
+        snprintf(path, sizeof(path), "%s/kfd/%d", folder, number);
+        assert_int_equal(mkdir(path, 0700), 0);
+        snprintf(path, sizeof(path), "%s/kfd/%d/properties", folder, number);
+        write_file(path, properties);
+}
+
+TEST(devices_of_amd_count_in_the_order_of_hip)
+{
+        char path[128], nodes[128];
+        struct gpu_list h = { 0 };
+
+        add_kfd_node(0, "cpu_cores_count 96\nsimd_count 0\nlocation_id 0\n");
+        add_kfd_node(10, "simd_count 440\nlocation_id 773\ndomain 2\ndrm_render_minor 129\n"
+                         "gfx_target_version 90010\nunique_id 0\n");
+        add_kfd_node(2, "simd_count 1216\nlocation_id 4026540800\ndomain 0\ndrm_render_minor 128\n"
+                        "gfx_target_version 90402\nunique_id 16177178000000000000\n");
+        add_kfd_node(3, "simd_count 1216\nlocation_id 9984\ndrm_render_minor 130\n");
+        for (int minor = 128; minor < 130; minor++) {
+                snprintf(path, sizeof(path), "%s/render%d", folder, minor);
+                write_file(path, "");
+        }
+        snprintf(path, sizeof(path), "%s/kfd", folder);
+        snprintf(nodes, sizeof(nodes), "%s/render", folder);
+        inventory_read_amd_gpus(&h, path, nodes);
+        assert_int_equal(h.n, 2);                            /* the third has no device node */
+        assert_string_equal(h.v[0].address, "0000:23:00.0"); /* upper bits: a partition */
+        assert_string_equal(h.v[0].name, "AMD gfx942");
+        assert_string_equal(h.v[0].uuid, "GPU-e080e1ae3e43a000");
+        assert_string_equal(h.v[1].address, "0002:03:00.5");
+        assert_string_equal(h.v[1].name, "AMD gfx90a");
+        assert_string_equal(h.v[1].uuid, "");
+        assert_int_equal(h.v[1].index, 1);
+        free(h.v);
+}
+
 TEST(a_node_without_a_driver_has_no_devices)
 {
         struct gpu_list h = { 0 };
