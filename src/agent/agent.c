@@ -21,6 +21,7 @@
 
 #include "agent/attempt/node_attempt.h"
 #include "agent/attempt/rank_samples.h"
+#include "agent/check/pair_test.h"
 #include "agent/contain/contain.h"
 #include "agent/contain/guard.h"
 #include "agent/core/inventory.h"
@@ -70,6 +71,7 @@ struct agent {
         struct pull_sender *pull;
         struct node_trace *trace;
         struct rank_samples *samples;
+        struct pair_test *pairs;
         bool bye;       /* leave when idle */
         bool signalled; /* the head has been told of a signal that ends this node */
 };
@@ -415,6 +417,7 @@ static const struct {
         [MSG_INSPECT] = OF(attempt, node_attempt_on_inspect),
         [MSG_BIND] = OF(attempt, node_attempt_on_bind),
         [MSG_CHECK] = OF(attempt, node_attempt_on_check),
+        [MSG_MEASURE] = OF(pairs, pair_test_on_measure),
         [MSG_SAMPLE] = OF(samples, rank_samples_on_order),
         [MSG_CHILD_AGENT] = OF(children, child_nodes_on_child_agent),
         [MSG_PRUNE] = OF(children, child_nodes_on_prune),
@@ -579,6 +582,7 @@ static void create_parts(struct agent *a)
                                                                      .ctx = a });
         a->pull = pull_sender_create(a->loop);
         a->samples = rank_samples_create(a->loop, &a->up, a->attempt, a->stores, a->trace);
+        a->pairs = pair_test_create(a->loop, &a->up);
 }
 
 struct agent *agent_create(uv_loop_t *loop, int in_fd, int out_fd, struct guard_notes *notes,
@@ -618,6 +622,7 @@ void agent_destroy(struct agent *a)
         close_push(a);
         pull_sender_destroy(a->pull);
         rank_samples_close(a->samples);
+        pair_test_close(a->pairs);
         uv_close((uv_handle_t *)&a->head.timer, NULL);
         uv_close((uv_handle_t *)&a->heartbeat, NULL);
         uv_close((uv_handle_t *)&a->child_signal, NULL);
@@ -625,6 +630,7 @@ void agent_destroy(struct agent *a)
         /* Close callbacks run before the memory of their handles goes. */
         uv_run(a->loop, UV_RUN_NOWAIT);
         rank_samples_destroy(a->samples);
+        pair_test_destroy(a->pairs);
         node_attempt_destroy(a->attempt);
         child_nodes_destroy(a->children);
         world_stores_destroy(a->stores);

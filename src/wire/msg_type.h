@@ -5,8 +5,8 @@
  * Number, name, direction, and the states of its node in which the head accepts a message from an
  * agent. The head's table of handlers (job_dispatch.c), the agent's (agent.c) and the tables of
  * docs/protocol.md are compared with this one by tests/lib/protocol.py. The structs and layouts are
- * in the headers msg, status_msg, bind_msg, endpoint_msg, push_msg, tree_msg and store_msg of this
- * folder.
+ * in the headers msg, status_msg, bind_msg, check_msg, measure_msg, endpoint_msg, push_msg,
+ * tree_msg and store_msg of this folder.
  */
 #pragma once
 
@@ -43,6 +43,7 @@
         X(SIGNAL_RANKS, 23, HEAD, NONE)    /* for some ranks */                                    \
         X(BIND, 24, HEAD, NONE)            /* how ranks would be bound; answered by BOUND */       \
         X(CHECK, 25, HEAD, NONE)           /* tell the state of the node; answered by CHECKED */   \
+        X(MEASURE, 26, HEAD, NONE)         /* try connections; answered by MEASURED */             \
         /* agent -> head */                                                                        \
         X(HELLO, 32, AGENT, NONE)          /* inventory: the first frame, and never again */       \
         X(STARTED, 33, AGENT, RUNNING)     /* a rank runs */                                       \
@@ -70,6 +71,7 @@
         X(RANK_READY, 55, AGENT, RUNNING)  /* a rank answers, as its role's --ready wants */       \
         X(BOUND, 56, AGENT, ANY)           /* the processors of each rank, for a plan */           \
         X(CHECKED, 57, AGENT, ANY)         /* facts of the node */                                 \
+        X(MEASURED, 58, AGENT, ANY)        /* connections to other nodes */                        \
         X(DUMP, 60, AGENT, ANY)            /* part of a dump of PyTorch's flight recorder */       \
         X(NCCL, 61, AGENT, RUNNING)        /* the NCCL of a rank; once for an attempt */           \
         X(PULLED, 62, AGENT, ANY)          /* a part of the files that PULL asks for */            \

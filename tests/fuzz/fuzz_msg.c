@@ -11,6 +11,7 @@
 #include "wire/bind_msg.h"
 #include "wire/check_msg.h"
 #include "wire/endpoint_msg.h"
+#include "wire/measure_msg.h"
 #include "wire/msg.h"
 #include "wire/push_msg.h"
 #include "wire/status_msg.h"
@@ -143,6 +144,8 @@ AGAIN(node_facts)
 AGAIN_OWNED(sample)
 AGAIN_OWNED(check_order)
 AGAIN_OWNED(checked)
+AGAIN_OWNED(measure_order)
+AGAIN_OWNED(measured)
 AGAIN_OWNED(child_agent_order)
 AGAIN_OWNED(push_offer)
 AGAIN_OWNED(push_want)
@@ -249,6 +252,8 @@ static int (*const again[256])(const struct frame *f, struct buf *to) = {
         [MSG_FACTS] = node_facts_again,
         [MSG_CHECK] = check_order_again,
         [MSG_CHECKED] = checked_again,
+        [MSG_MEASURE] = measure_order_again,
+        [MSG_MEASURED] = measured_again,
         [MSG_SAMPLE] = number_again,
         [MSG_SAMPLED] = sample_again,
         [MSG_RECORD] = number_again,

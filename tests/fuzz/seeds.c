@@ -17,6 +17,7 @@
 #include "wire/codec.h"
 #include "wire/endpoint_msg.h"
 #include "wire/helper/pmix_msg.h"
+#include "wire/measure_msg.h"
 #include "wire/msg.h"
 #include "wire/push_msg.h"
 #include "wire/status_msg.h"
@@ -330,6 +331,30 @@ static void seed_statuses(struct buf *b)
                                                                   { "thp", "", "cannot read" } },
                                   .n_facts = 2 });
         write_message(b, "checked");
+        measure_order_encode(
+                b, &(struct measure_order){
+                           .number = 10,
+                           .token = "abcdefghijkmnpqrstuvwxyz23456789",
+                           .listen = true,
+                           .timeout_ms = 1800,
+                           .send_ms = 150,
+                           .send_bytes = 32 << 20,
+                           .targets =
+                                   (struct measure_target[]){
+                                           { .port = 40000,
+                                             .addrs = { .v = (char *[]){ (char[]){ "10.0.0.2" } },
+                                                        .n = 1 } } },
+                           .n_targets = 1 });
+        write_message(b, "measure");
+        measured_encode(b,
+                        &(struct measured){
+                                .number = 10,
+                                .port = 40000,
+                                .results = (struct measured_target[]){ { .latency_us = 150,
+                                                                         .sent = 117000000,
+                                                                         .received = 116000000 } },
+                                .n_results = 1 });
+        write_message(b, "measured");
         inspected_encode(b, &(struct inspected){ .number = 5,
                                                  .left = 1,
                                                  .rank = 3,

@@ -22,7 +22,7 @@ from waiting import wait_for
 STATUS_REQUEST, CHILD_AGENT, PRUNE, OFFER, CHUNK = message_numbers("STATUS_REQUEST CHILD_AGENT PRUNE OFFER CHUNK")
 LOOK, INSPECT, PULL, TUNNEL, WORLD, STARTED, BIND = message_numbers("LOOK INSPECT PULL TUNNEL WORLD STARTED BIND")
 BINDINGS = ["", "auto", "none", "numa", "socket", "core:1", "core:9999", "exclusive", "list:0;1-3", "list:", "?"]
-SIGNAL_RANKS, = message_numbers("SIGNAL_RANKS")
+SIGNAL_RANKS, MEASURE = message_numbers("SIGNAL_RANKS MEASURE")
 REPLY, EVENT = 128, 129
 MARK = "ORDER_MARK"
 
@@ -182,12 +182,18 @@ class Order:
     def world(self):
         return WORLD, u32(self.r.choice([0, 1, 1, 2, 4095, 4096])) + frame(*self.any())
 
+    def measure(self):
+        r = self.r
+        targets = [u32(r.choice([1, 9, 65535])) + texts(r.choice([["127.0.0.1"], ["::1", "nowhere"], []])) for _ in range(r.randrange(3))]
+        return MEASURE, (u32(self.number()) + text(r.choice(["t" * 32, ""])) + bytes([r.randrange(2)]) +
+                         u32(r.choice([0, 50, 60001]), r.choice([0, 20]), r.choice([0, 100000, 2**32 - 1]), len(targets)) + b"".join(targets))
+
     def nonsense(self):
         return self.r.choice([0, 1, 5, 9, 11, 13, 14, 20, 32, 37, 64, 65, 255]), bytes(self.r.randrange(20))
 
     def any(self):
         names = ["common", "launch", "launch", "launch", "signal", "signal_ranks", "stop", "credit", "stdin", "ping", "endpoint", "probe", "ports", "status", "inspect",
-                 "child", "prune", "tunnel", "tunnel", "offer", "chunk", "look", "pull", "store", "world", "bind", "nonsense"]
+                 "child", "prune", "tunnel", "tunnel", "offer", "chunk", "look", "pull", "store", "world", "bind", "measure", "measure", "nonsense"]
         return getattr(self, self.r.choice(names))()
 
 

@@ -577,6 +577,7 @@ static int (*const dispatch[256])(struct job *j, struct node *n, const struct fr
         [MSG_FACTS] = on_facts,
         [MSG_BOUND] = job_take_bound,
         [MSG_CHECKED] = job_take_checked,
+        [MSG_MEASURED] = job_take_measured,
         [MSG_SAMPLED] = on_sampled,
         [MSG_RECORDED] = on_recorded,
         [MSG_ENDPOINT_OPENED] = on_first_world,

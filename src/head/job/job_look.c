@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "head/job/job_measure.h"
 #include "head/job/job_private.h"
 #include "head/options/program_options.h"
 #include "head/output/say.h"
@@ -28,6 +29,8 @@ enum {
         CORE_MS = 5000,       /* for a tool that reads a core file */
         CORE_SLACK_MS = 1000, /* for the answer besides */
         FACTS_MS = 5000,      /* of all nodes about a failure */
+        LISTEN_MS = 3000,     /* of all nodes that are to listen for peers */
+        MEASURE_MS = 5000,    /* of all nodes, beside the time of a peer */
         CHECK_MS = 10000,     /* of all nodes; the driver of GPUs may need 4 s of it */
 };
 
@@ -416,6 +419,58 @@ enum job_step job_check(struct job *j, const struct check_order *order, struct c
         collect_answers(j, CHECK_MS + (*o.run ? CHECK_RUN_MS : 0), lacks_checks);
         free(c.waits);
         return outcome_failed(&j->attempt.outcome) ? JOB_INTERRUPTED : JOB_DONE;
+}
+
+/* --- connections between nodes (`hnlaunch check`) -----------------------------------------------
+ */
+
+int job_take_measured(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        struct job_measure *to = j->asked ? j->asked->measure : NULL;
+        struct measured m;
+        int r = 0;
+
+        if (measured_decode(&m, f, err) < 0)
+                return -EPROTO;
+        if (!m.number || m.number > j->orders.inspections)
+                r = err_set(err, EPROTO, "message out of turn: MEASURED without an order");
+        else if (to && !job_measure_take(to, (size_t)n->index, &m))
+                r = err_set(err, EPROTO, "malformed MEASURED message: %u results", m.n_results);
+        measured_finish(&m);
+        return r;
+}
+
+static bool lacks_measures(const struct job *j)
+{
+        return !outcome_failed(&j->attempt.outcome) && job_measure_owes(j->asked->measure);
+}
+
+static enum job_step await_measures(struct job *j, struct job_measure *m, uint64_t ms)
+{
+        j->asked = &(struct job_asked){ .measure = m };
+        collect_answers(j, ms, lacks_measures);
+        job_measure_give_up(m);
+        return outcome_failed(&j->attempt.outcome) ? JOB_INTERRUPTED : JOB_DONE;
+}
+
+enum job_step job_measure_begin(struct job *j, struct job_measure **ret)
+{
+        *ret = job_measure_create(&j->cluster);
+        job_measure_order_listen(*ret, ++j->orders.inspections, true);
+        return await_measures(j, *ret, LISTEN_MS);
+}
+
+enum job_step job_measure_pairs(struct job *j, struct job_measure *m, struct check_pair *pairs,
+                                size_t n, uint32_t timeout_ms, bool measure)
+{
+        job_measure_order_pairs(m, ++j->orders.inspections, pairs, n, timeout_ms, measure);
+        return await_measures(j, m, timeout_ms + MEASURE_MS);
+}
+
+void job_measure_end(struct job *j, struct job_measure *m)
+{
+        job_measure_order_listen(m, ++j->orders.inspections, false);
+        job_measure_free(m);
 }
 
 /* --- traces ------------------------------------------------------------------------------------

@@ -79,12 +79,13 @@ struct job_told {
         int stream_error[MSG_STDERR + 1]; /* errno of the first failed write of output */
 };
 
-/* What nodes are asked outside of an attempt: one of the three. */
+/* What nodes are asked outside of an attempt: one of the four. */
 struct job_asked {
         struct node_facts *facts; /* by node; .number is set until the answer is there */
         const struct plan *plan;
         struct plan_inventory *inventory; /* with bindings of the plan */
         struct job_check *check;
+        struct job_measure *measure;
 };
 
 struct job {
@@ -133,6 +134,8 @@ void job_show_ranks(struct job *j);
 int job_take_bound(struct job *j, struct node *n, const struct frame *f, struct error *err);
 /* Takes CHECKED; answers that are late are ignored. */
 int job_take_checked(struct job *j, struct node *n, const struct frame *f, struct error *err);
+/* Takes MEASURED, likewise. */
+int job_take_measured(struct job *j, struct node *n, const struct frame *f, struct error *err);
 /* Takes the answer to job_read_core(). */
 void job_take_core(struct job *j, const struct inspected *m);
 

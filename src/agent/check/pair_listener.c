@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A connection walks GREETING -> ECHOING -> DROPPING -> SENDING and is closed. The timer ends
+ * connections that take too long, and at last the listener. Every libuv handle counts in @handles;
+ * the last close callback frees the listener.
+ */
+#include "agent/check/pair_listener.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <utlist.h>
+
+#include "agent/check/pair_sender.h"
+#include "agent/endpoint/port.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/memory.h"
+
+enum {
+        LISTEN_MS = 60000,  /* after the last order */
+        LOOK_MS = 250,      /* of the timer */
+        GREETING_MS = 2000, /* for the token */
+        SLACK_MS = 10000,   /* beside the time to send, both ways */
+        CONNS_MAX = 512,
+        HALF = ENDPOINT_TOKEN / 2,
+        GREETING_LEN = sizeof(ENDPOINT_PROBE) - 1 + HALF,
+        ROOM = 256 << 10,
+};
+
+struct pair_conn {
+        struct pair_listener *listener;
+        struct pair_conn *prev, *next;
+        uv_tcp_t tcp;
+        struct pair_sender sender;
+        enum { GREETING, ECHOING, DROPPING, SENDING } step;
+        size_t taken; /* bytes of the step */
+        int64_t since_ns;
+        char greeting[GREETING_LEN];
+        char echo[MEASURE_ECHOES];
+};
+
+struct pair_listener {
+        uv_loop_t *loop;
+        uv_tcp_t tcp;
+        uv_timer_t timer;
+        struct pair_conn *conns;
+        unsigned n_conns, handles;
+        bool over;
+        uint32_t port;
+        int64_t until_ns;
+        uint32_t send_ms, send_bytes;
+        char question[GREETING_LEN], answer[HALF];
+};
+
+static void unref_listener(struct pair_listener *l)
+{
+        if (--l->handles == 0)
+                free(l);
+}
+
+/* --- connections ------------------------------------------------------------------------------ */
+
+static void on_conn_closed(uv_handle_t *h)
+{
+        struct pair_conn *c = h->data;
+
+        unref_listener(c->listener);
+        free(c);
+}
+
+static void close_pair_conn(struct pair_conn *c)
+{
+        if (uv_is_closing((uv_handle_t *)&c->tcp))
+                return;
+        DL_DELETE(c->listener->conns, c);
+        c->listener->n_conns--;
+        uv_close((uv_handle_t *)&c->tcp, on_conn_closed);
+}
+
+/* A short answer goes at once, or the peer does not wait for answers. */
+static void send_pair_reply(struct pair_conn *c, char *data, size_t len)
+{
+        uv_buf_t piece = uv_buf_init(data, (unsigned)len);
+
+        if (uv_try_write((uv_stream_t *)&c->tcp, &piece, 1) != (int)len)
+                close_pair_conn(c);
+}
+
+static void on_all_sent(struct pair_sender *s, int status UNUSED)
+{
+        close_pair_conn(container_of(s, struct pair_conn, sender));
+}
+
+/* The peer has sent all of its bytes. */
+static void answer_end(struct pair_conn *c)
+{
+        const struct pair_listener *l = c->listener;
+
+        if (c->step != DROPPING || !l->send_bytes) {
+                close_pair_conn(c);
+                return;
+        }
+        c->step = SENDING;
+        uv_read_stop((uv_stream_t *)&c->tcp);
+        pair_sender_start(&c->sender, &c->tcp, l->send_ms, l->send_bytes, on_all_sent);
+}
+
+static void on_pair_alloc(uv_handle_t *h, size_t suggested UNUSED, uv_buf_t *ret)
+{
+        static char dropped[ROOM];
+        struct pair_conn *c = h->data;
+
+        if (c->step == GREETING)
+                *ret = uv_buf_init(c->greeting + c->taken, (unsigned)(GREETING_LEN - c->taken));
+        else if (c->step == ECHOING)
+                *ret = uv_buf_init(c->echo + c->taken, (unsigned)(MEASURE_ECHOES - c->taken));
+        else
+                *ret = uv_buf_init(dropped, sizeof(dropped));
+}
+
+static void take_pair_greeting(struct pair_conn *c, size_t n)
+{
+        struct pair_listener *l = c->listener;
+
+        c->taken += n;
+        if (memcmp(c->greeting, l->question, c->taken) != 0) {
+                close_pair_conn(c);
+        } else if (c->taken == GREETING_LEN) {
+                c->step = ECHOING;
+                c->taken = 0;
+                send_pair_reply(c, l->answer, HALF);
+        }
+}
+
+static void take_echoes(struct pair_conn *c, size_t n)
+{
+        char *from = c->echo + c->taken;
+
+        c->taken += n;
+        if (c->taken == MEASURE_ECHOES)
+                c->step = DROPPING;
+        send_pair_reply(c, from, n);
+}
+
+static void on_pair_read(uv_stream_t *s, ssize_t n, const uv_buf_t *to UNUSED)
+{
+        struct pair_conn *c = s->data;
+
+        if (n == UV_EOF)
+                answer_end(c);
+        else if (n < 0)
+                close_pair_conn(c);
+        else if (n > 0 && c->step == GREETING)
+                take_pair_greeting(c, (size_t)n);
+        else if (n > 0 && c->step == ECHOING)
+                take_echoes(c, (size_t)n);
+}
+
+static void on_pair_connection(uv_stream_t *s, int status)
+{
+        struct pair_listener *l = s->data;
+        struct pair_conn *c;
+
+        if (status < 0 || l->over)
+                return;
+        c = xcalloc(1, sizeof(*c));
+        c->listener = l;
+        c->since_ns = clock_ns();
+        uv_tcp_init(l->loop, &c->tcp);
+        c->tcp.data = c;
+        l->handles++;
+        l->n_conns++;
+        DL_APPEND(l->conns, c);
+        if (uv_accept(s, (uv_stream_t *)&c->tcp) < 0 || l->n_conns > CONNS_MAX ||
+            uv_read_start((uv_stream_t *)&c->tcp, on_pair_alloc, on_pair_read) < 0)
+                close_pair_conn(c);
+        else
+                pair_sender_prepare(&c->tcp);
+}
+
+/* --- the listener ----------------------------------------------------------------------------- */
+
+static void on_listener_closed(uv_handle_t *h)
+{
+        unref_listener(h->data);
+}
+
+static void close_port(struct pair_listener *l)
+{
+        struct pair_conn *c, *next;
+
+        if (!l->port)
+                return;
+        l->port = 0;
+        DL_FOREACH_SAFE(l->conns, c, next)
+        {
+                close_pair_conn(c);
+        }
+        uv_close((uv_handle_t *)&l->tcp, on_listener_closed);
+        uv_close((uv_handle_t *)&l->timer, on_listener_closed);
+}
+
+static void on_pair_look(uv_timer_t *t)
+{
+        struct pair_listener *l = t->data;
+        int64_t now = clock_ns();
+        struct pair_conn *c, *next;
+
+        DL_FOREACH_SAFE(l->conns, c, next)
+        {
+                int64_t ms = c->step == GREETING ? GREETING_MS : 2 * l->send_ms + SLACK_MS;
+
+                if (now - c->since_ns > ms * 1000000)
+                        close_pair_conn(c);
+        }
+        if (now > l->until_ns)
+                close_port(l);
+}
+
+struct pair_listener *pair_listener_open(uv_loop_t *loop, struct error *err)
+{
+        struct held_port port = PORT_INIT;
+        struct pair_listener *l;
+        int r = -EADDRINUSE;
+
+        port_hold(&port);
+        if (port.fd < 0) {
+                err_set(err, errno, "cannot open a port: %s", strerror(errno));
+                return NULL;
+        }
+        fd_close(port.lock); /* of a port that stays bound */
+        l = xcalloc(1, sizeof(*l));
+        l->loop = loop;
+        l->port = port.number;
+        l->handles = 3; /* one for the owner */
+        uv_tcp_init(loop, &l->tcp);
+        uv_timer_init(loop, &l->timer);
+        l->tcp.data = l->timer.data = l;
+        r = uv_tcp_open(&l->tcp, port.fd);
+        if (r < 0)
+                fd_close(port.fd);
+        else
+                r = uv_listen((uv_stream_t *)&l->tcp, CONNS_MAX, on_pair_connection);
+        if (r < 0) {
+                err_set(err, -r, "cannot listen on port %u: %s", port.number, strerror(-r));
+                pair_listener_close(l);
+                return NULL;
+        }
+        l->until_ns = clock_ns() + LISTEN_MS * INT64_C(1000000);
+        uv_timer_start(&l->timer, on_pair_look, LOOK_MS, LOOK_MS);
+        return l;
+}
+
+uint32_t pair_listener_port(const struct pair_listener *l)
+{
+        return l->port;
+}
+
+void pair_listener_renew(struct pair_listener *l, const struct measure_order *order)
+{
+        memcpy(l->question, ENDPOINT_PROBE, sizeof(ENDPOINT_PROBE) - 1);
+        memcpy(l->question + sizeof(ENDPOINT_PROBE) - 1, order->token, HALF);
+        memcpy(l->answer, order->token + HALF, HALF);
+        if (order->send_bytes) {
+                l->send_ms = order->send_ms;
+                l->send_bytes = order->send_bytes;
+        }
+        l->until_ns = clock_ns() + LISTEN_MS * INT64_C(1000000);
+}
+
+void pair_listener_close(struct pair_listener *l)
+{
+        if (!l || l->over)
+                return;
+        l->over = true;
+        close_port(l);
+        unref_listener(l);
+}
