@@ -472,6 +472,18 @@ static const char *find_most(const struct check_report *r, const struct check_ro
         return most;
 }
 
+bool check_has_changed(const char *name, const char *then, const char *now)
+{
+        for (size_t i = 0; i < ARRAY_SIZE(check_rows); i++) {
+                const struct check_row *row = &check_rows[i];
+
+                if (!strcmp(row->name, name))
+                        return row->drift != CHECK_PASS && !row->each &&
+                               !is_same_value(row, then, now);
+        }
+        return false;
+}
+
 static void set_drift(struct check_result *to, const struct check_row *row, const char *host,
                       const char *most, size_t n)
 {
@@ -560,14 +572,15 @@ struct check_rules {
 static void count_result(struct check_line *l, struct check_result *r, const char *row,
                          const char *help, const struct check_rules *rules)
 {
-        move_level(r, strv_env_get(&rules->profile->moves, row));
+        if (rules->profile)
+                move_level(r, strv_env_get(&rules->profile->moves, row));
         if (rules->strict && r->level == CHECK_WARN)
                 r->level = CHECK_FAIL;
         r->help = r->level < CHECK_WARN ? "" : *r->help ? r->help : help;
         l->count[r->level]++;
 }
 
-static struct check_line *add_line(struct check_report *r, const char *name)
+struct check_line *check_report_add(struct check_report *r, const char *name)
 {
         struct check_line *l;
 
@@ -585,7 +598,7 @@ static struct check_line *add_line(struct check_report *r, const char *name)
 
 static void judge_reach(struct check_report *r, const struct check_rules *rules)
 {
-        struct check_line *l = add_line(r, "reach");
+        struct check_line *l = check_report_add(r, "reach");
 
         for (size_t i = 0; i < r->n_nodes; i++) {
                 struct check_result *to = &l->of[i];
@@ -628,7 +641,7 @@ static double find_median(const struct check_report *r, const char *name, size_t
 static void judge_check_line(struct check_report *r, const struct check_row *row, const char *name,
                              const struct check_rules *rules)
 {
-        struct check_line *l = add_line(r, name);
+        struct check_line *l = check_report_add(r, name);
         size_t n_most, n_known;
         const char *most = find_most(r, row, name, &n_most);
         double median = find_median(r, name, &n_known);
@@ -664,6 +677,7 @@ void check_judge(struct check_report *r, const struct check_node *nodes, size_t 
 
         check_profile_init(&p);
         check_judge_by(r, nodes, n, &p, strict);
+        r->profile = NULL;
         check_profile_finish(&p);
 }
 
@@ -672,7 +686,9 @@ void check_judge_by(struct check_report *r, const struct check_node *nodes, size
 {
         const struct check_rules rules = { profile, strict };
 
-        *r = (struct check_report){ .nodes = nodes, .n_nodes = n };
+        *r = (struct check_report){
+                .nodes = nodes, .n_nodes = n, .profile = profile, .strict = strict
+        };
         judge_reach(r, &rules);
         for (size_t i = 0; i < ARRAY_SIZE(check_rows); i++) {
                 const struct check_row *row = &check_rows[i];
@@ -691,10 +707,37 @@ void check_judge_by(struct check_report *r, const struct check_node *nodes, size
 
 bool check_exists(const char *name)
 {
+        static const char *const others[] = { "reach", "net.peers", "net.bandwidth", "net.latency",
+                                              "baseline" };
+
         for (size_t i = 0; i < ARRAY_SIZE(check_rows); i++)
                 if (!strcmp(check_rows[i].name, name))
                         return true;
-        return !strcmp(name, "reach");
+        for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+                if (!strcmp(others[i], name))
+                        return true;
+        return false;
+}
+
+void check_report_set(const struct check_report *r, struct check_line *l, size_t node,
+                      const struct check_judgement *k)
+{
+        const struct check_rules rules = { r->profile, r->strict };
+        struct check_result *to = &l->of[node];
+
+        if (to->set)
+                l->count[to->level]--;
+        to->set = true;
+        free(to->value);
+        free(to->expected);
+        free(to->cause);
+        to->level = k->level;
+        to->value = xstrdup(k->value);
+        to->expected = xstrdup(k->expected);
+        to->others = k->others;
+        to->cause = xstrdup(k->cause);
+        to->help = "";
+        count_result(l, to, l->name, k->help, &rules);
 }
 
 void check_report_finish(struct check_report *r)
@@ -706,6 +749,7 @@ void check_report_finish(struct check_report *r)
                         free(r->v[i].of[k].cause);
                 }
                 free(r->v[i].of);
+                free(r->v[i].summary);
                 free(r->v[i].name);
         }
         free(r->v);

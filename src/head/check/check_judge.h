@@ -34,12 +34,14 @@ struct check_result {
         size_t others;    /* so many nodes have @expected; 0 = by a rule */
         char *cause;      /* "gpu017 has driver 570.86, 63 others have 575.57"; "" of a pass */
         const char *help; /* the next step; "" of a pass */
+        bool set;         /* by check_report_set() */
 };
 
 struct check_line {
         char *name;
         struct check_result *of; /* by node */
         size_t count[CHECK_LEVELS];
+        char *summary; /* of different values of a pass, NULL = none */
 };
 
 struct check_report {
@@ -47,6 +49,17 @@ struct check_report {
         size_t n_nodes;
         struct check_line *v;
         size_t n;
+        const struct check_profile *profile; /* lent, NULL = none */
+        bool strict;                         /* warnings are failures */
+};
+
+/* A result from elsewhere than the table. Members as of check_result; lent for the call. */
+struct check_judgement {
+        enum check_level level;
+        const char *value, *expected;
+        size_t others;
+        const char *cause;
+        const char *help; /* of a static text */
 };
 
 /* Judges the nodes. @strict: warnings are failures, also those that a profile makes. */
@@ -54,6 +67,10 @@ void check_judge(struct check_report *r, const struct check_node *nodes, size_t 
 void check_judge_by(struct check_report *r, const struct check_node *nodes, size_t n,
                     const struct check_profile *profile, bool strict);
 void check_report_finish(struct check_report *r);
+/* Adds a line, valid until the next one; each node needs a result then. */
+struct check_line *check_report_add(struct check_report *r, const char *name);
+void check_report_set(const struct check_report *r, struct check_line *l, size_t node,
+                      const struct check_judgement *k);
 
 /* Returns the result of a node, or of all nodes: the worst. Checks that were not run count only
  * without any others. */
@@ -63,5 +80,7 @@ enum check_level check_whole_level(const struct check_report *r);
 bool check_exists(const char *name);
 const char *check_level_name(enum check_level level); /* "not run" */
 
+/* Whether two values of a fact, of one node, differ by more than they may over the time. */
+bool check_has_changed(const char *name, const char *then, const char *now);
 /* Returns the value of a fact, lent; NULL = the node has not told it. */
 const char *check_fact_value(const struct check_node *n, const char *name);

@@ -119,8 +119,9 @@ static void add_pass_row(struct text_table *t, const struct check_report *r,
 
         if (g.n)
                 add_check_row(t, l, CHECK_PASS, l->count[CHECK_PASS], first)[COLUMN_VALUE] =
-                        g.n == 1 ? xstrdup(l->of[g.v[0].hosts[0]].value)
-                                 : xasprintf("%zu different values", g.n);
+                        g.n == 1     ? xstrdup(l->of[g.v[0].hosts[0]].value)
+                        : l->summary ? xstrdup(l->summary)
+                                     : xasprintf("%zu different values", g.n);
         host_groups_finish(&g);
 }
 

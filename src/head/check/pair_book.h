@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pair book: bandwidth and latency between nodes, and what is slow (`hnlaunch check --pairs`)
+ *
+ * After the rounds of pair_rounds.h suspects are measured again: a node that is slow with most
+ * peers with proven nodes, a slow connection of two good nodes as before. The best of all
+ * measurements of a pair counts, so a disturbance does no harm. Then a slow node is told from a
+ * slow link. Slow: below half the usual bandwidth, or above four times the usual latency. Pure.
+ */
+#pragma once
+
+#include "head/check/pair_rounds.h"
+
+struct pair_book;
+
+enum pair_metric { PAIR_BANDWIDTH, PAIR_LATENCY, PAIR_METRICS };
+
+/* The best of the measurements of two nodes. */
+struct pair_edge {
+        size_t a, b;                /* places in the list of nodes, a < b */
+        double value[PAIR_METRICS]; /* bytes per second in the slower direction, seconds */
+        double least;               /* bandwidth that is expected, 0 = none */
+        unsigned tries;
+};
+
+struct pair_place {
+        double value; /* the median of the pairs */
+        size_t slow, pairs;
+        bool bad; /* the node is slow, not the links */
+};
+
+struct pair_judgement {
+        double usual;              /* of the median node */
+        struct pair_place *places; /* by place in the list of nodes */
+        size_t n;
+        const struct pair_edge **links; /* slow ones between nodes that are not bad; lent */
+        size_t n_links;
+};
+
+/* The nodes in rising order; lent. */
+struct pair_book *pair_book_create(const size_t *nodes, size_t n);
+void pair_book_free(struct pair_book *b);
+/* Measures two places again if they have less than @least bytes per second. Before the first round;
+ * of two different places once. */
+void pair_book_expect(struct pair_book *b, size_t one, size_t other, double least);
+
+/* Fills in what is to be measured next, all at once, at most n / 2 pairs; 0 = nothing. */
+size_t pair_book_next(struct pair_book *b, struct check_pair *to);
+/* Takes the results of these; pairs that failed are left out. */
+void pair_book_take(struct pair_book *b, const struct check_pair *pairs, size_t n);
+
+const struct pair_edge *pair_book_edges(const struct pair_book *b, size_t *ret_n);
+void pair_book_judge(const struct pair_book *b, enum pair_metric m, struct pair_judgement *to);
+void pair_judgement_finish(struct pair_judgement *j);
