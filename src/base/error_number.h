@@ -232,6 +232,7 @@ enum error_number {
         HN_BAD_HOST_USED = 841,
         HN_NOT_BAD = 842,
         HN_ALL_HOSTS_BAD = 843,
+        HN_BASELINE = 844,
         /* records and limits */
         HN_OUTPUT_LOST = 901,
         HN_RECORD_INCOMPLETE = 902,

@@ -106,6 +106,24 @@ has '... and told as by a run' "$ERR" 'error[HN2'
 has '... with the way without it' "$ERR" "--exclude 'n2'"
 rm fault.n2
 
+# --- a baseline
+check -w n1,n2 --save good.json
+exits 'the results are saved' 0
+check -w n1,n2 --json --baseline good.json
+is '... and the same later' "$(result n2 baseline)" 'pass|as before|'
+check -w n1,n2 --pairs --baseline good.json
+ok 'two nodes are measured' grep -qE '^not run: net.bandwidth: a single pair has nothing to compare with; it has [0-9.]+ [MG]bit/s$' "$OUT"
+check -w n1,n2 --json --baseline gone.json
+exits 'a baseline that is not there is an error' 66
+has '... with its name' "$ERR" 'error[HN844]: cannot read the baseline gone.json: No such file or directory'
+echo '{"v": 7}' >other.json
+check -w n1,n2 --baseline other.json
+exits 'a file of another kind is an error' 65
+has '... too' "$ERR" 'error[HN844]: other.json was not written by hnlaunch check --save'
+check -w n1,n2 --save /nowhere/at/all.json
+exits 'a file that cannot be written is an error' 73
+has '... as well' "$ERR" 'error[HN844]: cannot write the baseline to /nowhere/at/all.json: No such file or directory'
+
 # --- what is not there is not claimed
 check -w n1,n2
 if [[ ! -e /sys/class/infiniband ]]; then

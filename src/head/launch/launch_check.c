@@ -16,9 +16,11 @@
 #include "base/error_number.h"
 #include "base/exit_code.h"
 #include "base/memory.h"
+#include "head/check/baseline.h"
 #include "head/check/check_judge.h"
 #include "head/check/check_print.h"
 #include "head/core/json_text.h"
+#include "head/job/job_peers.h"
 #include "head/launch/launch_private.h"
 #include "head/options/export_env.h"
 #include "head/output/say.h"
@@ -298,18 +300,42 @@ static int tell_fitness(struct launch *l, const struct check_report *r)
         return fails ? EX_UNAVAILABLE : 0;
 }
 
-static int check_nodes(struct launch *l, struct checked *facts, const struct check_profile *profile)
+/* Compares with @base, NULL = nothing, and writes the file of --save. Returns 0 or the exit code.
+ */
+static int compare_and_save(struct launch *l, struct check_report *r, const struct job_peers *p,
+                            const json_t *base)
+{
+        struct error err;
+        json_t *now;
+        int rc;
+
+        if (base)
+                baseline_judge(r, base, p->book, p->tested, p->n_tested);
+        if (!l->o.save)
+                return 0;
+        now = baseline_describe(r, p->book, p->tested, p->n_tested);
+        rc = baseline_write(l->o.save, now, &err);
+        json_decref(now);
+        return rc < 0 ? verdict_nothing_because(l, HN_BASELINE, EX_CANTCREAT, &err) : 0;
+}
+
+static int check_nodes(struct launch *l, struct checked *facts, const struct check_profile *profile,
+                       const json_t *base)
 {
         struct check_order o = make_order(l);
         struct check_node *nodes;
+        struct job_peers peers = { 0 };
         struct check_report r;
-        int rc = job_check(l->run.job, &o, facts) == JOB_INTERRUPTED
-                         ? launch_end_early(l, JOB_INTERRUPTED)
-                         : 0;
+        int rc = 0;
 
+        if (job_check(l->run.job, &o, facts) == JOB_INTERRUPTED ||
+            job_peers_find(l->run.job, l->hosts.n, l->o.pairs, base, &peers) == JOB_INTERRUPTED)
+                rc = launch_end_early(l, JOB_INTERRUPTED);
         check_order_finish(&o);
-        if (rc)
+        if (rc) {
+                job_peers_finish(&peers);
                 return rc;
+        }
         nodes = xcalloc(l->hosts.n, sizeof(*nodes));
         for (size_t i = 0; i < l->hosts.n; i++) {
                 if (job_node(l->run.job, i)->state != NODE_FAILED)
@@ -319,18 +345,39 @@ static int check_nodes(struct launch *l, struct checked *facts, const struct che
         report_nodes(&l->diags, l->run.job, &l->hosts);
         verdict_say(l);
         check_judge_by(&r, nodes, l->hosts.n, profile, l->o.strict);
-        rc = print_results(l, &r);
+        job_peers_judge(&peers, &r);
+        rc = compare_and_save(l, &r, &peers, base);
+        if (!rc)
+                rc = print_results(l, &r);
         if (!rc)
                 rc = tell_fitness(l, &r);
         check_report_finish(&r);
+        job_peers_finish(&peers);
         free(nodes);
+        return rc;
+}
+
+static int connect_and_check(struct launch *l, const struct check_profile *profile,
+                             const json_t *base)
+{
+        struct checked *facts;
+        int rc = launch_connect(l);
+
+        if (rc)
+                return rc;
+        facts = xcalloc(l->hosts.n, sizeof(*facts));
+        rc = check_nodes(l, facts, profile, base);
+        for (size_t i = 0; i < l->hosts.n; i++)
+                checked_finish(&facts[i]);
+        free(facts);
         return rc;
 }
 
 int launch_check(struct launch *l)
 {
         CLEANUP(check_profile_finish) struct check_profile profile;
-        struct checked *facts;
+        struct error err;
+        json_t *base = NULL;
         int rc;
 
         check_profile_init(&profile);
@@ -339,14 +386,11 @@ int launch_check(struct launch *l)
                 return verdict_nothing_started(l, EX_CONFIG);
         if (export_env_collect(&l->o, environ, &l->env, &l->unset, &l->diags) < 0)
                 return verdict_nothing_started(l, EX_NOINPUT);
+        if (l->o.baseline && !(base = baseline_read(l->o.baseline, &err)))
+                return verdict_nothing_because(l, HN_BASELINE,
+                                               err.code == EINVAL ? EX_DATAERR : EX_NOINPUT, &err);
         launch_programs_prepare(l);
-        rc = launch_connect(l);
-        if (rc)
-                return rc;
-        facts = xcalloc(l->hosts.n, sizeof(*facts));
-        rc = check_nodes(l, facts, &profile);
-        for (size_t i = 0; i < l->hosts.n; i++)
-                checked_finish(&facts[i]);
-        free(facts);
+        rc = connect_and_check(l, &profile, base);
+        json_decref(base);
         return rc;
 }

@@ -351,6 +351,12 @@ const struct option_def option_table[] = {
           NULL, NULL, GROUP_PLAN, .commands = ON(CHECK), .parse = value_text, FIELD(check_run) },
         { "profile", 0, "FILE", "limits, expected values and the weight of checks, from this file",
           NULL, NULL, GROUP_PLAN, .commands = ON(CHECK), .parse = value_text, FIELD(check_profile) },
+        { "pairs", 0, NULL, "measure bandwidth and latency between the nodes",
+          NULL, NULL, GROUP_PLAN, .commands = ON(CHECK), .parse = value_switch, FIELD(pairs) },
+        { "save", 0, "FILE", "write the results for --baseline",
+          NULL, NULL, GROUP_PLAN, .commands = ON(CHECK), .parse = value_text, FIELD(save) },
+        { "baseline", 0, "FILE", "compare with the results of --save",
+          NULL, NULL, GROUP_PLAN, .commands = ON(CHECK), .parse = value_text, FIELD(baseline) },
         /* other */
         { "dry-run", 0, NULL, "show the plan and start nothing, as hnlaunch plan does",
           NULL, NULL, GROUP_OTHER, .commands = ON(RUN) | ON(PLAN), .action = ACTION_DRY_RUN },

@@ -186,12 +186,14 @@ struct options {
         char *progress_re; /* has a step of lines of output as group; NULL = none */
         bool quiet, json, strict_config;
         int verbose;
-        bool without_bad;    /* rerun --without-bad */
-        char *html;          /* report --html: the file, "-" = standard output; NULL = text */
-        bool probe;          /* plan --probe, hosts --probe */
-        bool strict;         /* check --strict: warnings are failures */
-        char *check_run;     /* check --run: a command for sh -c on each node; NULL = none */
-        char *check_profile; /* check --profile: a file; NULL = none */
+        bool without_bad;      /* rerun --without-bad */
+        char *html;            /* report --html: the file, "-" = standard output; NULL = text */
+        bool probe;            /* plan --probe, hosts --probe */
+        bool strict;           /* check --strict: warnings are failures */
+        char *check_run;       /* check --run: a command for sh -c on each node; NULL = none */
+        char *check_profile;   /* check --profile: a file; NULL = none */
+        bool pairs;            /* check --pairs: measure between the nodes */
+        char *save, *baseline; /* check --save, --baseline: a file; NULL = none */
         struct list_options list;
         struct intlist ranks; /* --ranks of run, plan, logs and rerun */
         char *of_role;        /* --role NAME[:N] of commands for a run; NULL = all */

@@ -1105,6 +1105,11 @@ const struct error_id error_ids[] = {
           "With --restart auto, --spares and --nodes MIN:MAX bad hosts are left out, and no host would be left, or fewer "
           "than MIN.",
           "hnlaunch bad lists them with reasons; hnlaunch bad clear HOST takes one back, --bad-hosts none uses all." },
+        { HN_BASELINE,
+          "the baseline of a check cannot be read or written",
+          "The file of --baseline is missing, may not be read, or was not written by `hnlaunch check --save`; or the file "
+          "of --save cannot be written.",
+          "Check the path and its permissions; hnlaunch check --pairs --save FILE writes a baseline." },
         { HN_OUTPUT_LOST,
           "output of ranks is missing in the log folder",
           "Writing to files of the log folder failed: the file system is full, or an error occurred. The ranks and "

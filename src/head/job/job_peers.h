@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Job peers: the tests between nodes of `hnlaunch check`, from the first port to the results
+ */
+#pragma once
+
+#include "head/check/check_judge.h"
+#include "head/check/pair_book.h"
+#include "head/job/job.h"
+
+struct job_peers {
+        struct check_pair *tries; /* of reachability, and failed measurements */
+        size_t n_tries;
+        char **refusals; /* by node: why it does not listen; NULL = it does */
+        size_t n_nodes;
+        size_t *tested; /* nodes that took part */
+        size_t n_tested;
+        struct pair_book *book; /* NULL = nothing was measured */
+};
+
+/* Has the READY nodes of the job reach each other, and @measure bandwidth and latency. @base:
+ * earlier results (head/check/baseline.h), NULL = none. JOB_DONE or JOB_INTERRUPTED. After
+ * job_connect(); job_peers_finish() frees what is found. */
+enum job_step job_peers_find(struct job *j, size_t n_nodes, bool measure, const json_t *base,
+                             struct job_peers *to);
+/* Adds the lines of what was found. The nodes of @r are those of the job. */
+void job_peers_judge(const struct job_peers *p, struct check_report *r);
+void job_peers_finish(struct job_peers *p);
