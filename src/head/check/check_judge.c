@@ -439,7 +439,16 @@ static bool is_same_value(const struct check_row *row, const char *a, const char
         return (x > y ? x - y : y - x) <= same_part * MAX(x, y);
 }
 
-/* Returns the value of most nodes, on a tie the first one; NULL = no node has a value. */
+/* Whether a value counts for the comparison: where most nodes lack a file, those that have it are
+ * right. */
+static bool is_compared(const struct check_row *row, const char *value)
+{
+        return value && (row->rule != judge_path || !strcmp(value, "there") ||
+                         (*value >= '0' && *value <= '9'));
+}
+
+/* Returns the value of most nodes, on a tie the first one; NULL = no node has a value that counts.
+ */
 static const char *find_most(const struct check_report *r, const struct check_row *row,
                              const char *name, size_t *ret_n)
 {
@@ -455,7 +464,7 @@ static const char *find_most(const struct check_report *r, const struct check_ro
                 const char *value = check_fact_value(&r->nodes[i], name);
                 size_t k = 0;
 
-                if (!value)
+                if (!is_compared(row, value))
                         continue;
                 while (k < kinds && !is_same_value(row, found[k].value, value))
                         k++;
@@ -502,7 +511,8 @@ static void set_drift(struct check_result *to, const struct check_row *row, cons
 /* Judges a value: between the nodes, then by the rule. */
 static void judge_value(struct check_case *c, const struct check_row *row, size_t n_most)
 {
-        bool differs = row->drift != CHECK_PASS && !is_same_value(row, c->value, c->most);
+        bool differs = row->drift != CHECK_PASS && c->most && is_compared(row, c->value) &&
+                       !is_same_value(row, c->value, c->most);
 
         free(c->to->value);
         c->to->value = format_value(row, c->value);

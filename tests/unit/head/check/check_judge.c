@@ -371,6 +371,24 @@ TEST(programs_have_a_line_each)
         drop_nodes();
 }
 
+TEST(a_file_that_most_nodes_lack_is_no_fault_of_the_others)
+{
+        struct check_report r;
+
+        make_nodes(3);
+        set_fact(0, "program", "missing");
+        set_fact(1, "program", "missing");
+        set_fact(0, "workdir", "missing");
+        set_fact(2, "workdir", "missing");
+        check_judge(&r, nodes, 3, false);
+        assert_int_equal(line_of(&r, "program")->of[2].level, CHECK_PASS);
+        assert_int_equal(line_of(&r, "program")->count[CHECK_FAIL], 2);
+        assert_int_equal(line_of(&r, "workdir")->of[1].level, CHECK_PASS);
+        assert_int_equal(line_of(&r, "workdir")->count[CHECK_FAIL], 2);
+        check_report_finish(&r);
+        drop_nodes();
+}
+
 /* The ailing cluster of 64 nodes. */
 static void make_ailing(struct check_report *r)
 {
