@@ -213,6 +213,79 @@ char *check_print_table(const struct check_report *r, const struct hosts *hosts,
         return buf_steal(&out);
 }
 
+/* --- rows of a message ------------------------------------------------------------------------ */
+
+/* Adds one row for all nodes with a level: "shm.size: gpu017: 33.6 MB, expected at least 134 MB".
+ * Returns the next step, lent; NULL = there is no such node. */
+static const char *put_check_row(struct diag *d, const struct check_report *r,
+                                 const struct check_line *l, const struct hosts *hosts,
+                                 enum check_level level)
+{
+        struct host_groups g = group_nodes(r, l, level, is_equal_value);
+        CLEANUP(free_textp) char *text = NULL;
+        struct host_group all = { 0 };
+        const char *help = NULL;
+
+        for (size_t i = 0; i < g.n; i++)
+                for (size_t k = 0; k < g.v[i].n; k++)
+                        if (!r->nodes[g.v[i].hosts[k]].lost)
+                                host_group_add(&all, g.v[i].hosts[k]);
+        if (all.n && g.n == 1)
+                text = describe_group(l, hosts, &all);
+        else if (all.n) {
+                CLEANUP(free_textp) char *names = hosts_fold(hosts, all.hosts, all.n);
+                CLEANUP(free_textp) char *one = describe_group(l, hosts, &g.v[0]);
+
+                text = xasprintf("%s: %zu different values; %s", names, g.n, one);
+        }
+        if (text) {
+                diag_row(d, "%s: %s", l->name, text);
+                help = l->of[all.hosts[0]].help;
+        }
+        host_group_finish(&all);
+        host_groups_finish(&g);
+        return help;
+}
+
+void check_print_rows(struct diag *d, const struct check_report *r, const struct hosts *hosts,
+                      enum check_level level)
+{
+        const char **helps = xcalloc(r->n + 1, sizeof(*helps));
+
+        for (size_t i = 0; i < r->n; i++)
+                helps[i] = put_check_row(d, r, &r->v[i], hosts, level);
+        for (size_t i = 0; i < r->n && level == CHECK_FAIL; i++)
+                if (helps[i])
+                        diag_help(d, "%s: %s", r->v[i].name, helps[i]);
+        free(helps);
+}
+
+char *check_print_cause(const struct check_report *r, size_t node)
+{
+        const char *host = r->nodes[node].host, *cause = NULL, *subject = "";
+        size_t n = 0, len = strlen(host);
+
+        for (size_t i = 0; i < r->n; i++) {
+                if (r->v[i].of[node].level != CHECK_FAIL)
+                        continue;
+                n++;
+                if (!cause)
+                        cause = r->v[i].of[node].cause;
+        }
+        if (!cause)
+                return xstrdup("");
+        if (!strncmp(cause, host, len) && cause[len] == ' ') {
+                cause += len + 1;
+                subject = "it ";
+        } else if (!strncmp(cause, host, len) && !strncmp(cause + len, ": ", 2)) {
+                cause += len + 2;
+        }
+        if (n == 1)
+                return xasprintf("%s%s", subject, cause);
+        return xasprintf("%s%s; %zu other check%s fail%s", subject, cause, n - 1, n == 2 ? "" : "s",
+                         n == 2 ? "s" : "");
+}
+
 /* --- JSON ------------------------------------------------------------------------------------- */
 
 static json_t *describe_node_checks(const struct check_report *r, size_t node)

@@ -199,10 +199,9 @@ void job_ask_facts(struct job *j, const char *path, struct node_facts *facts);
  * plan_inventory.bindings. @threads: OMP_NUM_THREADS of the user by program, 0 = not set. */
 void job_ask_bindings(struct job *j, const struct plan *plan, const uint32_t *threads,
                       struct plan_inventory *inventory);
-/* Asks each node that is READY with @order for its state (`hnlaunch check`), and appends the facts
- * to
- * @answers, by node. Waits for some seconds at most: what a node has not told by then is missing.
- * JOB_DONE or JOB_INTERRUPTED. After job_connect(). */
+/* Asks each node that is READY and has no @answers with @order for its state (`hnlaunch check`),
+ * and appends the facts to @answers, by node. Waits for some seconds at most: what a node has not
+ * told by then is missing. JOB_DONE or JOB_INTERRUPTED. After job_connect(). */
 enum job_step job_check(struct job *j, const struct check_order *order, struct checked *answers);
 /* Asks again as long as GPUs of nodes with an agent hold memory of the attempt, for a minute at
  * most. Nodes that hold some still have .held in @facts, which job_ask_facts() has filled. Nodes in

@@ -112,12 +112,12 @@ static void add_check_program(struct check_order *o, const struct launch *l, siz
         }
 }
 
-static struct check_order make_order(const struct launch *l)
+static struct check_order make_order(const struct launch *l, bool files)
 {
         struct check_order o = { .run = xstrdup(l->o.check_run ? l->o.check_run : ""),
                                  .run_cwd = xstrdup(l->cwd) };
 
-        for (size_t i = 0; i < l->n_programs && !find_other_files(l); i++) {
+        for (size_t i = 0; i < l->n_programs && files && !find_other_files(l); i++) {
                 const struct job_program *p = &l->programs[i];
                 const char *cwd = p->cwd ? p->cwd : l->cwd;
                 const char *own = strv_env_get(&p->env, "PATH");
@@ -188,15 +188,33 @@ static void settle_clock(struct checked *to, const struct node *n)
         }
 }
 
+/* Facts about the files of program 0. */
+static const char *const file_facts[] = { "workdir", "program", "script", "python",
+                                          "torch",   "cuda",    "nccl",   "nccl.plugin" };
+
+int launch_check_program(const char *fact)
+{
+        for (size_t i = 0; i < ARRAY_SIZE(file_facts); i++) {
+                size_t len = strlen(file_facts[i]);
+                const char *rest = fact + len;
+
+                if (strncmp(fact, file_facts[i], len) != 0)
+                        continue;
+                if (!*rest)
+                        return 0;
+                if (*rest == '.' && strspn(rest + 1, "0123456789") == strlen(rest + 1))
+                        return atoi(rest + 1);
+        }
+        return -1;
+}
+
 /* Adds that the files of programs were not looked at, and why. */
 static void add_unasked_files(const struct launch *l, struct checked *to)
 {
-        static const char *const names[] = { "workdir", "program", "script", "python",
-                                             "torch",   "cuda",    "nccl",   "nccl.plugin" };
         const char *why = !l->n_programs ? "no program was named" : find_other_files(l);
 
-        for (size_t i = 0; i < ARRAY_SIZE(names) && why; i++)
-                checked_add(to, names[i], "", why);
+        for (size_t i = 0; i < ARRAY_SIZE(file_facts) && why; i++)
+                checked_add(to, file_facts[i], "", why);
         if (!why && !find_script(l->programs[0].argv))
                 checked_add(to, "script", "", "the program is no interpreter with a script");
 }
@@ -223,26 +241,54 @@ static void add_own_facts(const struct launch *l, const struct node *n, struct c
 
 /* --- the nodes -------------------------------------------------------------------------------- */
 
+enum job_step launch_check_ask(struct launch *l, struct checked *facts, bool files)
+{
+        struct check_order o = make_order(l, files);
+        bool *asked = xcalloc(l->hosts.n, sizeof(*asked));
+        enum job_step r;
+
+        for (size_t i = 0; i < l->hosts.n; i++)
+                asked[i] = !facts[i].n_facts;
+        r = job_check(l->run.job, &o, facts);
+        for (size_t i = 0; i < l->hosts.n && r == JOB_DONE; i++)
+                if (asked[i] && job_node(l->run.job, i)->state != NODE_FAILED)
+                        add_own_facts(l, job_node(l->run.job, i), &facts[i]);
+        check_order_finish(&o);
+        free(asked);
+        return r;
+}
+
 static struct check_node describe_check_node(const struct launch *l, size_t i,
                                              struct checked *facts)
 {
         const struct plan_options *o = &l->o.plan;
         const struct host *h = &l->hosts.v[i];
         const struct node *n = job_node(l->run.job, i);
+        bool planned = l->plan.n_nodes > 0; /* the plan has judged the GPUs */
         bool is_lost = n->state == NODE_FAILED;
         int gpus = is_lost ? 0 : (int)n->hello.n_gpus, slots = h->slots_given ? h->slots : 0;
-        int ranks = o->per_node  ? 1
-                    : o->ppn > 0 ? o->ppn
-                    : slots      ? slots
-                    : l->o.local ? h->slots
-                                 : gpus;
+        int ranks = planned && l->plan.nodes[i].n_ranks ? l->plan.nodes[i].n_ranks
+                    : o->per_node                       ? 1
+                    : o->ppn > 0                        ? o->ppn
+                    : slots                             ? slots
+                    : l->o.local                        ? h->slots
+                                                        : gpus;
         struct check_node c = { .host = h->name, .facts = facts, .ranks = (unsigned)MAX(ranks, 1) };
 
         if (is_lost)
                 c.lost = n->failure->fact;
-        if (o->gpus_per_rank && !o->oversubscribe && !l->o.local)
+        if (o->gpus_per_rank && !o->oversubscribe && !l->o.local && !planned)
                 c.gpus_wanted = (unsigned)MAX(slots, o->ppn > 0 ? o->ppn * o->gpus_per_rank : 0);
         return c;
+}
+
+struct check_node *launch_check_describe(const struct launch *l, struct checked *facts)
+{
+        struct check_node *nodes = xcalloc(l->hosts.n, sizeof(*nodes));
+
+        for (size_t i = 0; i < l->hosts.n; i++)
+                nodes[i] = describe_check_node(l, i, &facts[i]);
+        return nodes;
 }
 
 /* --- the command ------------------------------------------------------------------------------ */
@@ -322,26 +368,17 @@ static int compare_and_save(struct launch *l, struct check_report *r, const stru
 static int check_nodes(struct launch *l, struct checked *facts, const struct check_profile *profile,
                        const json_t *base)
 {
-        struct check_order o = make_order(l);
         struct check_node *nodes;
         struct job_peers peers = { 0 };
         struct check_report r;
-        int rc = 0;
+        int rc;
 
-        if (job_check(l->run.job, &o, facts) == JOB_INTERRUPTED ||
-            job_peers_find(l->run.job, l->hosts.n, l->o.pairs, base, &peers) == JOB_INTERRUPTED)
-                rc = launch_end_early(l, JOB_INTERRUPTED);
-        check_order_finish(&o);
-        if (rc) {
+        if (launch_check_ask(l, facts, true) == JOB_INTERRUPTED ||
+            job_peers_find(l->run.job, l->hosts.n, l->o.pairs, base, &peers) == JOB_INTERRUPTED) {
                 job_peers_finish(&peers);
-                return rc;
+                return launch_end_early(l, JOB_INTERRUPTED);
         }
-        nodes = xcalloc(l->hosts.n, sizeof(*nodes));
-        for (size_t i = 0; i < l->hosts.n; i++) {
-                if (job_node(l->run.job, i)->state != NODE_FAILED)
-                        add_own_facts(l, job_node(l->run.job, i), &facts[i]);
-                nodes[i] = describe_check_node(l, i, &facts[i]);
-        }
+        nodes = launch_check_describe(l, facts);
         report_nodes(&l->diags, l->run.job, &l->hosts);
         verdict_say(l);
         check_judge_by(&r, nodes, l->hosts.n, profile, l->o.strict);

@@ -42,6 +42,8 @@
 #include "head/watch/run_view.h"
 #include "head/watch/watchers.h"
 
+struct check_node;
+struct checked;
 struct detach;
 struct launch_restart;
 
@@ -120,6 +122,13 @@ int launch_probe_hosts(struct launch *l);
 /* --- launch_check.c --- */
 
 int launch_check(struct launch *l); /* `hnlaunch check`; returns the exit code */
+/* Asks the nodes without facts for those of the machine, and for the @files of the programs. Adds
+ * to @facts, by node. JOB_DONE or JOB_INTERRUPTED. */
+enum job_step launch_check_ask(struct launch *l, struct checked *facts, bool files);
+/* Returns the program whose files the fact is about: "script.2"; -1 = none. */
+int launch_check_program(const char *fact);
+/* Returns the nodes for check_judge(), malloc'ed; they borrow @facts. */
+struct check_node *launch_check_describe(const struct launch *l, struct checked *facts);
 
 /* --- launch_connect.c --- */
 
