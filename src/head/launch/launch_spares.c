@@ -38,6 +38,8 @@
 struct unfit {
         char **why; /* by host, NULL = none */
         size_t n;
+        bool apart; /* all other nodes are known to be without it */
+        bool all;   /* as many nodes are needed as now, whatever --min-nodes says */
 };
 
 static void unfit_finish(struct unfit *u, size_t n_hosts)
@@ -219,14 +221,14 @@ static bool is_fault_of_all(const struct launch *l, const struct unfit *u)
 
         for (size_t i = 0; i < l->hosts.n; i++)
                 running += !l->hosts.v[i].spare;
-        return u->n > 0 && u->n == running && running > 1;
+        return u->n > 0 && !u->apart && u->n == running && running > 1;
 }
 
 /* Lets the agents of irreplaceable nodes go, for launch_spares_note(). */
 static void give_up_unfit(struct launch *l, const struct unfit *u)
 {
         for (size_t i = 0; i < l->hosts.n && u->n && !is_fault_of_all(l, u); i++)
-                if (u->why[i])
+                if (u->why[i] && is_ready(l, i))
                         job_give_up(l->run.job, i, u->why[i]);
 }
 
@@ -250,6 +252,7 @@ static bool follow_decision(struct launch *l, size_t node, const char *old, size
  * are left, and nothing was changed. */
 static int replace_bad_nodes(struct launch *l, const struct unfit *u, const bool *bad)
 {
+        int least = u->all ? 0 : options_min_nodes(&l->o);
         size_t n = l->hosts.n, *by = xcalloc(n, sizeof(*by));
         const char **names = xcalloc(n, sizeof(*names));
         bool *failed = xcalloc(n, sizeof(*failed));
@@ -259,13 +262,12 @@ static int replace_bad_nodes(struct launch *l, const struct unfit *u, const bool
                 failed[i] = bad[i] || !is_ready(l, i);
                 names[i] = l->hosts.v[i].name;
         }
-        if (!is_fault_of_all(l, u) &&
-            spare_hosts_suffice(&l->hosts, failed, options_min_nodes(&l->o))) {
+        if (!is_fault_of_all(l, u) && spare_hosts_suffice(&l->hosts, failed, least)) {
                 r = 0;
                 for (size_t i = 0; i < n; i++) /* under the names of before */
                         if (bad[i] && !has_failed(l, i))
                                 job_give_up(l->run.job, i, u->why[i]);
-                spare_hosts_replace(&l->hosts, failed, options_min_nodes(&l->o), by);
+                spare_hosts_replace(&l->hosts, failed, least, by);
                 for (size_t i = 0; i < n; i++)
                         r += bad[i] && follow_decision(l, i, names[i], by[i]);
         }
@@ -334,6 +336,42 @@ enum job_step launch_spares_settle(struct launch *l)
 }
 
 /* ---- faults of nodes that are connected ---- */
+
+/* A host without ranks will get none. */
+static void put_out_idle(struct launch *l, size_t node, const char *why)
+{
+        struct host *h = &l->hosts.v[node];
+
+        log_line(LOG_WARN, "starting without the %s %s: %s",
+                 h->spare ? "spare host" : "unused host", h->name, why);
+        h->spare = true;
+        job_give_up(l->run.job, node, why);
+}
+
+enum job_step launch_spares_put_out(struct launch *l, char **why, bool drop, bool none_replaced)
+{
+        struct unfit u = { .why = why, .apart = true, .all = !drop };
+        bool any_fit = false;
+        enum job_step r = JOB_DONE;
+
+        for (size_t i = 0; i < l->hosts.n; i++) {
+                u.n += why[i] && l->plan.nodes[i].n_ranks;
+                any_fit |= is_ready(l, i) && !why[i];
+        }
+        if (!any_fit && l->hosts.n > 1)
+                return JOB_NODES_UNFIT;
+        for (size_t i = 0; i < l->hosts.n; i++)
+                if (why[i] && !l->plan.nodes[i].n_ranks)
+                        put_out_idle(l, i, why[i]);
+        if (u.n)
+                r = none_replaced || !options_replace_nodes(&l->o) ? JOB_NODES_UNFIT
+                                                                   : replace_nodes(l, &u);
+        else if (job_adopt_orphans(l->run.job))
+                r = job_await_nodes(l->run.job);
+        if (r == JOB_NODES_UNFIT)
+                give_up_unfit(l, &u);
+        return r;
+}
 
 /* Returns the fault that the planner finds in a node alone, malloc'ed; NULL = none. */
 static char *find_plan_fault(const struct launch *l, size_t node)

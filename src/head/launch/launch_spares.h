@@ -29,6 +29,11 @@ int launch_spares_fit(struct launch *l);
 /* The same for the nodes that caused *@step of job_push(), or, with @pushed, of
  * job_open_endpoint(). True = try again with another plan. False = *@step ends the launch. */
 bool launch_spares_prepare(struct launch *l, enum job_step *step, bool pushed);
+/* The same for nodes that are not fit, why[i] != NULL by host, after all nodes were asked: nodes
+ * with ranks are replaced by fit ones, or with @drop left out; the others are not used.
+ * JOB_DONE: plan again. JOB_NODES_UNFIT: too few hosts, or @none_replaced. JOB_NODES_LOST,
+ * JOB_INTERRUPTED. */
+enum job_step launch_spares_put_out(struct launch *l, char **why, bool drop, bool none_replaced);
 /* The same after the first attempt for nodes where the program could not be started. True: the job
  * is ready for another attempt. */
 bool launch_spares_refused(struct launch *l);
