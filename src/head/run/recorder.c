@@ -335,7 +335,8 @@ static bool goes_elsewhere(enum record record)
         return record == RECORD_OUTPUT || record == RECORD_HANG || record == RECORD_TRACE;
 }
 
-/* Appends to the file of the record, which is made if needed. */
+/* Appends to the file of the record, which is made if needed. Another run.json replaces the first.
+ */
 static int append_record(struct recorder *r, enum record record, const struct buf *b)
 {
         struct record_files *f = &r->files;
@@ -346,6 +347,9 @@ static int append_record(struct recorder *r, enum record record, const struct bu
         if (f->fd[record] < 0)
                 f->fd[record] = openat(f->dir, record_names[record],
                                        O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        else if (record == RECORD_RUN &&
+                 (ftruncate(f->fd[record], 0) < 0 || lseek(f->fd[record], 0, SEEK_SET) < 0))
+                return -errno;
         ret = f->fd[record] < 0 ? -errno : fd_write_all(f->fd[record], buf_data(b), buf_len(b));
         if (ret || record != RECORD_EVENTS)
                 return ret;
@@ -550,6 +554,8 @@ void recorder_put(struct recorder *r, enum record record, const void *data, size
         if (!r || (r->elsewhere && !goes_elsewhere(record)))
                 return;
         pthread_mutex_lock(&r->lock);
+        if (record == RECORD_RUN)
+                buf_clear(&r->pending[record]);
         if (record != RECORD_EVENTS || buf_len(&r->pending[record]) + len <= EVENTS_MAX)
                 buf_append(&r->pending[record], data, len);
         else

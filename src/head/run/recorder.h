@@ -66,7 +66,7 @@ void recorder_open(struct recorder *r);
  * -errno with @err: the run cannot be recorded. */
 int recorder_await(struct recorder *r, struct error *err);
 
-/* Copies bytes of a file; not RECORD_OUTPUT. */
+/* Copies bytes of a file; not RECORD_OUTPUT. RECORD_RUN is put as a whole: the last one counts. */
 void recorder_put(struct recorder *r, enum record record, const void *data, size_t len);
 /* Copies output of a rank (MSG_STDOUT, MSG_STDERR). False, after recorder_stand_alone() only: put
  * no more until room is called, for RECORDER_SLOW_MS at most. NULL does nothing. */

@@ -95,6 +95,24 @@ TEST(files_have_what_was_put)
         assert_string_equal(events, "a\nb\n");
 }
 
+TEST(the_last_description_of_a_run_counts)
+{
+        struct recorder *r = make_run("again", keep_all);
+        CLEANUP(free_textp) char *first = NULL, *last = NULL;
+        struct error err;
+
+        recorder_put(r, RECORD_RUN, "{\"n\":1}", 7);
+        recorder_put(r, RECORD_RUN, "{\"n\": 2}", 8);
+        recorder_open(r);
+        assert_int_equal(recorder_await(r, &err), 0);
+        first = read_of("again", "run.json");
+        assert_string_equal(first, "{\"n\": 2}");
+        recorder_put(r, RECORD_RUN, "{}", 2);
+        finish_well(r);
+        last = read_of("again", "run.json");
+        assert_string_equal(last, "{}");
+}
+
 TEST(what_does_not_fit_is_a_marked_gap)
 {
         struct recorder *r = make_run("gap", keep_all);
