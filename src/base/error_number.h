@@ -174,6 +174,9 @@ enum error_number {
         HN_NO_SUCH_GPU = 602,
         HN_PMI_BROKEN = 605,
         HN_PMI_REFUSED = 606,
+        /* fitness of nodes */
+        HN_UNFIT_NODES = 610,
+        HN_ODD_NODES = 611,
         /* options and configuration */
         HN_UNKNOWN_OPTION = 701,
         HN_OPTION_ARGUMENT = 702,

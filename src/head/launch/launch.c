@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/strv.h"
 #include "head/dial_in/dial_in.h"
+#include "head/launch/launch_preflight.h"
 #include "head/launch/launch_private.h"
 #include "head/launch/launch_restart.h"
 #include "head/model/role_book.h"
@@ -205,6 +206,7 @@ static void finish_launch(struct launch *l)
         watchers_destroy(l->run.watchers);
         launch_pty_free(l);
         launch_restart_free(l);
+        launch_preflight_free(l);
         dial_in_destroy(l->config.dial_in);
         pull_destroy(l->config.pull);
         rank_board_finish(&l->ranks);

@@ -12,6 +12,7 @@
 #include "head/job/job_endpoint.h"
 #include "head/job/job_push.h"
 #include "head/launch/launch_order.h"
+#include "head/launch/launch_preflight.h"
 #include "head/launch/launch_private.h"
 #include "head/launch/launch_restart.h"
 #include "head/launch/launch_spares.h"
@@ -48,11 +49,16 @@ static int prepare_first(struct launch *l)
 {
         struct error err = { 0 };
         bool pushed;
-        enum job_step r = prepare_attempt(l, &err, &pushed);
+        int rc = launch_preflight(l);
+        enum job_step r;
 
+        if (rc)
+                return rc;
+        r = prepare_attempt(l, &err, &pushed);
         while (r != JOB_DONE && launch_spares_prepare(l, &r, pushed)) {
-                int rc = launch_plan_again(l);
-
+                rc = launch_plan_again(l);
+                if (!rc)
+                        rc = launch_preflight(l);
                 if (rc)
                         return rc;
                 r = prepare_attempt(l, &err, &pushed);
@@ -80,8 +86,10 @@ static bool prepare_again(struct launch *l)
 {
         struct error err = { 0 };
         bool pushed;
-        enum job_step r = prepare_attempt(l, &err, &pushed);
+        enum job_step r;
 
+        launch_preflight_joined(l);
+        r = prepare_attempt(l, &err, &pushed);
         if (r == JOB_NODES_UNFIT)
                 report_unprepared(l, pushed);
         if (r != JOB_DONE && r != JOB_INTERRUPTED)

@@ -30,9 +30,9 @@ static char *find_bad_file(const struct launch *l)
 
 static void warn_of_bad_file(struct launch *l, const char *text, const char *effect)
 {
-        if (l->end.bad_file_told)
+        if (l->end.told & TOLD_BAD_FILE)
                 return;
-        l->end.bad_file_told = true;
+        l->end.told |= TOLD_BAD_FILE;
         diag_note(diag_warn(&l->diags, HN_BAD_HOSTS_FILE, "%s", text), "%s", effect);
 }
 

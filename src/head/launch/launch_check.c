@@ -4,6 +4,7 @@
  * be reached, asks each agent once, and has the facts judged and printed. The head adds what it
  * knows itself: GPUs and processors from HELLO, and the offset of the wall clock. The files of a
  * program are asked for where the ranks would find them, unless they are pushed or in a container.
+ * --preflight asks with the same functions.
  */
 #include <errno.h>
 #include <stdio.h>

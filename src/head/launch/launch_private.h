@@ -14,6 +14,7 @@
  * - launch_attempts.c: the attempts: files, endpoint, job
  * - launch_restart.c: what follows an attempt (launch_restart.h)
  * - launch_setup.c: the meaning of options on this terminal, in this directory, for this world size
+ * - launch_preflight.c: --preflight (launch_preflight.h)
  * - launch_spares.c: other hosts in place of nodes that fail before the start (launch_spares.h)
  * - launch_programs.c: the programs of the job
  * - launch_roles.c: the address book of the roles
@@ -45,6 +46,7 @@
 struct check_node;
 struct checked;
 struct detach;
+struct launch_preflight;
 struct launch_restart;
 
 /* The standard streams of hnlaunch. */
@@ -56,14 +58,20 @@ struct launch_streams {
         char *label;            /* --label with references to roles replaced; NULL = as given */
 };
 
+/* Warnings that are told once. */
+enum {
+        TOLD_BAD_FILE = 1, /* the list of bad hosts cannot be read or written */
+        TOLD_ROLES = 2,    /* HN_ROLES is not set */
+};
+
 /* How a launch ends. */
 struct launch_end {
-        const char *where;  /* the only hostfile, for messages about its errors; else NULL */
-        bool started;       /* the first attempt is prepared */
-        bool bad_file_told; /* that the list of bad hosts cannot be read or written */
-        bool record_told;   /* that files of --log-dir are incomplete */
-        bool roles_told;    /* that HN_ROLES is not set */
-        struct launch_restart *restart; /* NULL = no --restart auto */
+        const char *where; /* the only hostfile, for messages about its errors; else NULL */
+        bool started;      /* the first attempt is prepared */
+        bool record_told;  /* that files of --log-dir are incomplete */
+        unsigned told;     /* TOLD_* */
+        struct launch_restart *restart;     /* NULL = no --restart auto */
+        struct launch_preflight *preflight; /* NULL = nothing was asked */
         char verdict[1024];
 };
 

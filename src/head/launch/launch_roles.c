@@ -76,12 +76,12 @@ static void set_address_book(struct launch *l)
                 return;
         }
         strv_env_unset(&l->env, HN_ROLES);
-        if (!l->end.roles_told)
+        if (!(l->end.told & TOLD_ROLES))
                 log_warning(HN_ROLES_TOO_LONG,
                             "HN_ROLES is not set: the addresses of all roles are %zu KiB, and a "
                             "variable may have %d",
                             text ? strlen(text) >> 10 : 0, ROLES_MAX >> 10);
-        l->end.roles_told = true;
+        l->end.told |= TOLD_ROLES;
 }
 
 void launch_roles_fill(struct launch *l)

@@ -183,6 +183,21 @@ static void check_node_order(const struct options *o, struct diags *d)
                           "neighbouring ranks are on different nodes with --map node");
 }
 
+/* Refuses --on-bad-node without anything to do. */
+static void check_preflight(const struct options *o, struct diags *d)
+{
+        if (!is_on_line(o, "on-bad-node"))
+                return;
+        if (!o->preflight)
+                diag_help(diag_add(d, HN_OPTION_CONFLICT, EX_USAGE,
+                                   "--on-bad-node without --preflight"),
+                          "--preflight asks the nodes before the ranks start");
+        else if (o->on_bad_node == BAD_NODE_DROP && !options_min_nodes(o))
+                diag_help(diag_add(d, HN_OPTION_CONFLICT, EX_USAGE,
+                                   "--on-bad-node drop without --min-nodes"),
+                          "--min-nodes N, or --nodes MIN:MAX, says how few nodes are enough");
+}
+
 /* Refuses options that --dial-in leaves nothing to do. */
 static void check_beside_dial_in(const struct options *o, struct diags *d)
 {
@@ -517,6 +532,7 @@ int option_check(const struct options *o, struct diags *d)
         check_spares(o, d);
         if (launches)
                 check_node_order(o, d);
+        check_preflight(o, d);
         check_detach(o, d);
         check_pty(o, d);
         if (launches) {

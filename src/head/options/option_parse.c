@@ -211,6 +211,11 @@ OPTION_PARSER(value_choice)
         return 0;
 }
 
+OPTION_PARSER(value_preflight)
+{
+        return value_choice(field, def, *text ? text : "1", err);
+}
+
 OPTION_PARSER(value_choice_bool)
 {
         unsigned choice;

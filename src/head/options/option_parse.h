@@ -29,6 +29,7 @@ OPTION_PARSER(value_choice_bool); /* bool: second word of def->arg */
 OPTION_PARSER(value_number);      /* int: def->min to def->max */
 OPTION_PARSER(value_nodes);       /* sets o->nodes and o->nodes_min: N, MIN:MAX */
 OPTION_PARSER(value_spares);      /* int: number, or SPARES_AUTO */
+OPTION_PARSER(value_preflight);   /* enum preflight: "" is PREFLIGHT_FILES */
 OPTION_PARSER(value_ppn);         /* int: number, PLAN_PPN_GPU or PLAN_PPN_CPU */
 OPTION_PARSER(value_local);       /* sets o->local and o->local_n; the field is o->local_n */
 OPTION_PARSER(value_span);        /* int64_t milliseconds: 10s 2m 500ms 1h, bare = seconds */

@@ -53,6 +53,10 @@ enum on_failure { FAILURE_STOP, FAILURE_CONTINUE };
 enum on_hang { HANG_REPORT, HANG_STOP, HANG_RESTART };
 enum on_hup { HUP_STOP, HUP_DETACH };
 enum success { SUCCESS_ALL, SUCCESS_RANK0 };
+/* What is asked of the nodes before the ranks start: nothing, their state, also the files of the
+ * program. */
+enum preflight { PREFLIGHT_NONE, PREFLIGHT_NODES, PREFLIGHT_FILES };
+enum on_bad_node { BAD_NODE_SPARE, BAD_NODE_DROP, BAD_NODE_STOP };
 enum progress_mode { PROGRESS_AUTO, PROGRESS_TTY, PROGRESS_PLAIN, PROGRESS_NONE };
 
 enum { RESTARTS_MAX = 1000000 }; /* --max-restarts */
@@ -118,7 +122,9 @@ struct options {
         int segment;    /* nodes that lie within one domain; 0 = none */
         char *topology; /* file; NULL = Slurm's */
         int spares;     /* SPARES_AUTO; 0 = none but those of the hostfile */
-        char *dial_in;  /* HOST:PORT of node 0, or "auto"; NULL = no dial-in */
+        enum preflight preflight;
+        enum on_bad_node on_bad_node;
+        char *dial_in; /* HOST:PORT of node 0, or "auto"; NULL = no dial-in */
         int node_rank;
         char *dial_secret; /* file, or "none"; NULL = dial_secret_find() looks for one */
         int64_t dial_timeout_ms;

@@ -830,6 +830,18 @@ const struct error_id error_ids[] = {
           "With --mpi pmi-port, a process at the port of its node is under another user, names no rank of the node or one "
           "that is served already, or speaks PMI-2 or no PMI. The message tells which.",
           "Run MPI programs, also in containers, under the job's user, one per rank at a time; PMI-2 needs --mpi auto." },
+        /* fitness of nodes */
+        { HN_UNFIT_NODES,
+          "nodes are not fit for the job",
+          "With --preflight a check of a node failed before the ranks started, and no spare host could take its place, or "
+          "--on-bad-node stop was given. A row names the check, the nodes, what they have and what is expected.",
+          "Repair the node, or leave it out with --exclude; --spares N keeps hosts that take the place of such nodes. "
+          "`hnlaunch check` with the same options shows all checks." },
+        { HN_ODD_NODES,
+          "nodes are not as they should be (warning)",
+          "With --preflight a check of a node warns: a limit is low, or the node differs from most others; or the node has "
+          "not answered in time. The launch goes on.",
+          "`hnlaunch check` with the same options shows all checks and the next steps." },
         /* options and configuration */
         { HN_UNKNOWN_OPTION,
           "unknown option",
@@ -1199,7 +1211,7 @@ const struct error_id exit_ids[] = {
           "Nodes did not answer, or closed the connection. Nothing was started.",
           "Try ssh HOST true, and leave nodes out that are down: --exclude HOST." },
         { EX_UNAVAILABLE,
-          "too few slots or GPUs, a node cannot reach PyTorch's store or is not fit (hnlaunch check), or a run takes no orders",
+          "too few slots or GPUs, a node cannot reach PyTorch's store or is not fit (hnlaunch check, --preflight), or a run takes no orders",
           "The plan does not fit the hosts, a node lacks what the job needs (an agent, room for pushed files, the "
           "working directory), or the nodes do not reach the store. Of stop and signal: the run has ended, or is on another "
           "machine.",
