@@ -114,6 +114,21 @@ lab exec node002 mkdir /mnt/only
 lab_hn -H "$hosts" --label none --preflight --role a --nodes 1 sh -c "$say" : --role b --nodes 1 --chdir /mnt/only sh -c "$say"
 exits 'roles: a folder is missed only where its role runs' 0
 
+# --- between the nodes
+lab exec node002 ip route add unreachable "$LAB_NET.0.4"
+lab exec node002 ip route add unreachable "$LAB_NET.0.2"
+lab exec node002 ip route add unreachable "$LAB_NET.0.5"
+lab exec node002 ip route add unreachable "$LAB_NET.0.6"
+lab exec node002 ip route add unreachable "$LAB_NET.0.7"
+launch --spares 2
+has 'a node that reaches no other is replaced' "$ERR" 'node005 takes the place of node002: not fit: '
+launch --spares 2 --preflight=0
+lacks '0 does not try it' "$ERR" 'not fit'
+for i in 2 4 5 6 7; do lab exec node002 ip route del unreachable "$LAB_NET.0.$i"; done
+launch --spares 2 --preflight=pairs -v
+exits 'pairs are measured' 0
+ok '... and none is blamed' not grep -q 'not fit' "$ERR"
+
 # --- a later attempt
 lab exec node003 mount -o remount,size=32m /dev/shm
 lab_start -H "$hosts" --max-restarts 2 --node-timeout 3s --nodes 1 --spares auto --exclude node002 --preflight --label none sh -c "$say; [ \$HN_RESTART != 0 ] || exec sleep 60"

@@ -18,6 +18,7 @@
 #include "base/memory.h"
 #include "head/check/check_judge.h"
 #include "head/check/check_print.h"
+#include "head/job/job_peers.h"
 #include "head/job/job_spares.h"
 #include "head/launch/launch_private.h"
 #include "head/launch/launch_spares.h"
@@ -26,7 +27,8 @@ struct launch_preflight {
         struct checked *facts; /* by node */
         const char **hosts;    /* that have told them, lent; NULL = none */
         size_t n;
-        bool told; /* the warnings */
+        struct job_peers peers; /* of the last round */
+        bool told;              /* the warnings */
 };
 
 /* A judgement of all nodes. */
@@ -73,6 +75,19 @@ static enum job_step ask_joined(struct launch *l)
         return r;
 }
 
+/* Tests the connections between the nodes of a plan. */
+static enum job_step test_peers(struct launch *l)
+{
+        struct launch_preflight *p = l->end.preflight;
+
+        job_peers_finish(&p->peers);
+        p->peers = (struct job_peers){ 0 };
+        return l->o.preflight < PREFLIGHT_FILES
+                       ? JOB_DONE
+                       : job_peers_find(l->run.job, p->n, l->o.preflight == PREFLIGHT_PAIRS, NULL,
+                                        &p->peers);
+}
+
 /* --- judging ---------------------------------------------------------------------------------- */
 
 static bool runs_program(const struct launch *l, size_t node, int program)
@@ -114,6 +129,8 @@ static void judge_nodes(const struct launch *l, struct judged *to)
                 to->facts[i] = copy_facts(l, i);
         to->nodes = launch_check_describe(l, to->facts);
         check_judge(&to->report, to->nodes, n, false);
+        if (l->o.preflight >= PREFLIGHT_FILES)
+                job_peers_judge(&l->end.preflight->peers, &to->report);
         for (size_t i = 0; i < n; i++) {
                 CLEANUP(free_textp) char *cause = check_print_cause(&to->report, i);
 
@@ -217,6 +234,8 @@ static int go_round(struct launch *l, bool *ret_changed)
         int rc = 0;
 
         *ret_changed = false;
+        if (r == JOB_DONE)
+                r = test_peers(l);
         if (r == JOB_DONE && is_any_lost(l)) {
                 *ret_changed = true;
                 r = launch_spares_settle(l);
@@ -266,7 +285,7 @@ void launch_preflight_joined(struct launch *l)
                             p->hosts[i] != l->hosts.v[i].name;
                 n += joined[i];
         }
-        if (n && ask_joined(l) == JOB_DONE) {
+        if (n && ask_joined(l) == JOB_DONE && test_peers(l) == JOB_DONE) {
                 judge_nodes(l, &j);
                 for (size_t i = 0; i < p->n; i++)
                         if (joined[i] && j.why[i]) {
@@ -285,6 +304,7 @@ void launch_preflight_free(struct launch *l)
         for (size_t i = 0; p && i < p->n; i++)
                 checked_finish(&p->facts[i]);
         if (p) {
+                job_peers_finish(&p->peers);
                 free(p->facts);
                 free(p->hosts);
         }

@@ -66,7 +66,7 @@ const struct option_def option_table[] = {
           .parse = value_number, FIELD(segment), .min = 1, .max = 65536 },
         { "topology", 0, "FILE", "--order topology: the switches, as `leaf1: gpu[001-016]` or Slurm's topology.conf",
           "run.topology", NULL, GROUP_WHERE, OPTION_PATH, .parse = value_text, FIELD(topology) },
-        { "preflight", 0, "none|0|1", "before the start ask whether the nodes are fit (0), and have the files of the program (1, or no value)",
+        { "preflight", 0, "none|0|1|pairs", "before the start ask whether the nodes are fit (0), have the files and reach each other (1, or no value), are fast",
           "run.preflight", "none", GROUP_WHERE, OPTION_OPTIONAL,
           .parse = value_preflight, FIELD(preflight) },
         { "on-bad-node", 0, "spare|drop|stop", "--preflight: a node that is not fit is replaced, or left out, or ends the launch",

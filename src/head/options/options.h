@@ -54,8 +54,8 @@ enum on_hang { HANG_REPORT, HANG_STOP, HANG_RESTART };
 enum on_hup { HUP_STOP, HUP_DETACH };
 enum success { SUCCESS_ALL, SUCCESS_RANK0 };
 /* What is asked of the nodes before the ranks start: nothing, their state, also the files of the
- * program. */
-enum preflight { PREFLIGHT_NONE, PREFLIGHT_NODES, PREFLIGHT_FILES };
+ * program and the connections between the nodes, also what these carry. */
+enum preflight { PREFLIGHT_NONE, PREFLIGHT_NODES, PREFLIGHT_FILES, PREFLIGHT_PAIRS };
 enum on_bad_node { BAD_NODE_SPARE, BAD_NODE_DROP, BAD_NODE_STOP };
 enum progress_mode { PROGRESS_AUTO, PROGRESS_TTY, PROGRESS_PLAIN, PROGRESS_NONE };
 

@@ -439,7 +439,7 @@ TEST(mistakes_name_the_next_step)
                 { "-w a -o run.drain_time=1s p",
                   "run.drain_time must be a time from 2s to 24d, such as 10s, 2m or 1h, got `1s`" },
                 { "-w a --node-timeout 50ms p", "from 100ms to 24d" },
-                { "-w a --preflight=2 p", "must be one of none|0|1, got `2`" },
+                { "-w a --preflight=2 p", "must be one of none|0|1|pairs, got `2`" },
                 { "-w a --on-bad-node stop p", "--on-bad-node without --preflight" },
                 { "-w a --preflight --on-bad-node drop p", "drop without --min-nodes" },
                 { "-w a --timeout 0 p", "from 1ms to 3660d, such as 10s, 2m or 1h, or never" },
