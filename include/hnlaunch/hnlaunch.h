@@ -89,7 +89,7 @@ HN_API const char *hn_status_name(hn_status status); /* "HN_ERR_TIMEOUT" */
 HN_API const char *hn_last_error(void);
 
 /* World ranks missing or failed in the last failed call: writes at most @cap, returns how many
- * there are. */
+ * are known, 256 at most. */
 HN_API int hn_last_error_ranks(int *ranks, int cap);
 
 /* For code built on this library (plug-ins, the NCCL glue): sets this thread's sentence, returns

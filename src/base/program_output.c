@@ -29,6 +29,7 @@ enum { STDERR_MAX = 4096 };
 struct program_stream {
         struct buf text;
         size_t max;
+        bool is_tail; /* the last @max bytes are kept, else the first */
         int fd, theirs;
 };
 
@@ -51,16 +52,20 @@ static void program_stream_finish(struct program_stream *s)
         buf_finish(&s->text);
 }
 
-/* Reads all present bytes. Beyond the limit nothing is kept, and the length tells. */
+/* Reads all present bytes. Beyond the limit nothing is kept, and the length tells; of a tail the
+ * last bytes are. */
 static void read_program_stream(struct program_stream *s)
 {
         char data[4096];
         ssize_t n = read(s->fd, data, sizeof(data));
 
-        if (n > 0 && buf_len(&s->text) <= s->max)
+        if (n > 0 && (s->is_tail || buf_len(&s->text) <= s->max)) {
                 buf_append(&s->text, data, (size_t)n);
-        else if (n == 0 || (n < 0 && errno != EINTR))
+                if (s->is_tail && buf_len(&s->text) > s->max)
+                        buf_consume(&s->text, buf_len(&s->text) - s->max);
+        } else if (n == 0 || (n < 0 && errno != EINTR)) {
                 s->fd = fd_close(s->fd);
+        }
 }
 
 /* Reads both streams to their ends. False: @deadline passed. */
@@ -89,6 +94,8 @@ static int tell_program_failure(const char *name, int status, struct program_str
         char *text, *last;
 
         text = buf_steal(&errors->text);
+        if (!text)
+                text = xstrdup("");
         for (size_t n = strlen(text); n && strchr(" \r\n", text[n - 1]);)
                 text[--n] = '\0';
         last = strrchr(text, '\n');
@@ -124,6 +131,7 @@ int program_output(const char *const *argv, int in, int timeout_ms, size_t max, 
 
         r = open_program_stream(&s[0], max);
         r = MIN(r, open_program_stream(&s[1], STDERR_MAX));
+        s[1].is_tail = true;
         if (r < 0) {
                 err_set(err, -r, "cannot start %s: %s", *argv, strerror(-r));
         } else {

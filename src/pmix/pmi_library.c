@@ -9,6 +9,7 @@
  * It runs inside a rank, with whatever C library that has: linked with none, and without functions
  * whose names differ between versions. One thread calls it, as MPI_Init does.
  */
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -80,6 +81,8 @@ static int exchange_line(int len)
         for (int sent = 0; sent < len;) {
                 ssize_t n = write(pmi.fd, pmi.line + sent, (size_t)(len - sent));
 
+                if (n < 0 && errno == EINTR) /* by a handler of the program */
+                        continue;
                 if (n <= 0)
                         return PMI_FAIL;
                 sent += (int)n;
@@ -88,6 +91,8 @@ static int exchange_line(int len)
                 /* Nothing follows an answer before the next question. */
                 ssize_t n = read(pmi.fd, pmi.line + got, LINE_MAX_LEN - 1 - got);
 
+                if (n < 0 && errno == EINTR)
+                        continue;
                 if (n <= 0)
                         return PMI_FAIL;
                 got += (size_t)n;

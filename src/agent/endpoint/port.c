@@ -79,6 +79,10 @@ int port_bind(struct sockaddr *addr, socklen_t len, int v6only)
                 passed[n++] = fd;
                 *port = 0;
         }
+        if (fd >= 0 && any && n == LOCKED_MAX && is_locked(ntohs(*port))) {
+                fd_close(fd);
+                fd = -EADDRINUSE;
+        }
         while (n)
                 fd_close(passed[--n]);
         return fd;

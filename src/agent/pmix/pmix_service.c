@@ -266,7 +266,8 @@ static void on_modex_wanted(void *ctx, uint32_t id, uint32_t rank)
 
 static void on_fetched(struct pmix_service *p, const struct pmix_note *m)
 {
-        direct_modex_supply(p->modex, m->id, m->status, (struct bytes){ m->data, m->len });
+        if (p->modex) /* on one node the helper is asked for nothing */
+                direct_modex_supply(p->modex, m->id, m->status, (struct bytes){ m->data, m->len });
 }
 
 /* --- the helper ------------------------------------------------------------------------------- */

@@ -36,7 +36,8 @@ struct node_trace {
         size_t first, n;
         uint64_t last_us; /* of the newest record */
         struct traced_rank *ranks;
-        size_t to_send; /* pieces that the head is still to get: the newest */
+        size_t to_send; /* pieces that the head is still to get, the oldest of them next */
+        size_t newer;   /* pieces behind those, which were begun after the request */
         bool sending;
 };
 
@@ -73,6 +74,8 @@ static struct buf *open_piece(struct node_trace *t, uint64_t us)
                 t->n--;
         }
         b = &t->pieces[(t->first + t->n++) % NODE_TRACE_PIECES];
+        t->newer = MIN(t->newer + 1, t->n);
+        t->to_send = MIN(t->to_send, t->n - t->newer);
         trace_begin(b, us);
         t->last_us = us;
         return b;
@@ -91,6 +94,8 @@ static void put_trace(struct node_trace *t, const struct trace_record *r)
         if (buf_failed(b)) {
                 buf_truncate(b, before);
                 b->failed = false;
+                t->n -= !before; /* a piece without its head cannot be read */
+                t->newer -= !before && t->newer;
                 return;
         }
         t->last_us = MAX(t->last_us, r->us);
@@ -232,7 +237,10 @@ void node_trace_sample(struct node_trace *t, const struct sample *m)
 
 void node_trace_send(struct node_trace *t, uint32_t max)
 {
+        if (!t)
+                return;
         t->to_send = MIN(t->n, (size_t)max);
+        t->newer = 0;
         t->sending = true;
 }
 
@@ -243,7 +251,8 @@ void node_trace_turn(struct node_trace *t, struct uplink *up)
                 const struct buf *b;
 
                 if (t->to_send) {
-                        b = &t->pieces[(t->first + t->n - t->to_send--) % NODE_TRACE_PIECES];
+                        b = &t->pieces[(t->first + t->n - t->newer - t->to_send--) %
+                                       NODE_TRACE_PIECES];
                         m.piece = buf_data(b);
                         m.len = buf_len(b);
                 }

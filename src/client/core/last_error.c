@@ -80,7 +80,7 @@ void set_error_ranks(const uint32_t *ranks, uint32_t n)
 {
         for (uint32_t i = 0; i < n && i < RANKS_KEPT; i++)
                 last.ranks[i] = (int)ranks[i];
-        last.n = (int)n;
+        last.n = (int)MIN(n, (uint32_t)RANKS_KEPT);
 }
 
 const char *hn_last_error(void)
@@ -90,7 +90,7 @@ const char *hn_last_error(void)
 
 int hn_last_error_ranks(int *ranks, int cap)
 {
-        for (int i = 0; i < last.n && i < cap && i < RANKS_KEPT; i++)
+        for (int i = 0; i < last.n && i < cap; i++)
                 ranks[i] = last.ranks[i];
         return last.n;
 }

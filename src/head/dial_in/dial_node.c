@@ -316,6 +316,8 @@ static int carry_node(struct dial_node *n, struct dial_call *call, struct diags 
         start_node_agent(n);
         if (dial_peer_adopt(n->peer, &n->loop, call->c.fd, &call->c.stream, &call->c.in) == 0)
                 uv_run(&n->loop, UV_RUN_DEFAULT);
+        else
+                snprintf(n->lost, sizeof(n->lost), "its connection cannot be used");
         call->c.fd = -1; /* the peer's */
         code = n->has_end ? n->d->end.code : n->stop.signo ? EX_SIGNAL + n->stop.signo : EX_FAILED;
         if (!n->has_end && !n->stop.signo)

@@ -265,6 +265,13 @@ static void send_failure(struct ssh_link *l, const struct link_failure *why)
                    &(struct ssh_hop_event){ .kind = DID_FAIL, .data = why, .len = sizeof(*why) });
 }
 
+static int find_lookup_limit(const struct ssh_transport *t)
+{
+        int ms = t->options->connect_timeout_ms;
+
+        return ms > 0 ? ms : 10000;
+}
+
 static void on_lookup_timeout(uv_timer_t *timer)
 {
         struct ssh_link *l = container_of(timer, struct ssh_link, lookup.timer);
@@ -272,7 +279,7 @@ static void on_lookup_timeout(uv_timer_t *timer)
 
         l->lookup.late = true;
         snprintf(why.fact, sizeof(why.fact), "the name lookup took more than %gs",
-                 l->transport->options->connect_timeout_ms / 1000.0);
+                 find_lookup_limit(l->transport) / 1000.0);
         send_failure(l, &why);
 }
 
@@ -321,8 +328,6 @@ static void on_target_found(struct thread_pool_work *work, int status)
 /* Starts the lookups of waiting links, as many as the window allows. */
 static void start_waiting_links(struct ssh_transport *t)
 {
-        int ms = t->options->connect_timeout_ms;
-
         while (t->waiting && t->in_flight < t->window) {
                 struct ssh_link *l = t->waiting;
 
@@ -337,7 +342,7 @@ static void start_waiting_links(struct ssh_transport *t)
                 t->in_flight++;
                 l->lookup.work = (struct thread_pool_work){ .run = find_link_target,
                                                             .done = on_target_found };
-                uv_timer_start(&l->lookup.timer, on_lookup_timeout, (uint64_t)(ms > 0 ? ms : 10000),
+                uv_timer_start(&l->lookup.timer, on_lookup_timeout, (uint64_t)find_lookup_limit(t),
                                0);
                 send_event(l,
                            &(struct ssh_hop_event){ .kind = DID_PHASE, .phase = LINK_RESOLVING });
