@@ -26,6 +26,7 @@
 
 /* ---- the table ---- */
 
+/* From left to right. */
 enum column {
         COL_NODE,
         COL_HOST,
@@ -57,7 +58,8 @@ static const struct text_column plan_columns[COLUMNS] = {
         [COL_FROM] = { "FROM", TEXT_TRUNCATE, 2, 12 },
 };
 
-/* Returns the text of a node for a column shared by the nodes of a folded row, malloc'ed. */
+/* Returns the text of a node for a column shared by the nodes of a folded row, malloc'ed. NULL: the
+ * column differs from node to node, and add_plan_row() folds the values. */
 static char *format_shared_cell(const struct plan_view *v, const struct plan_node *n,
                                 enum column column)
 {
@@ -90,7 +92,7 @@ static char *format_shared_cell(const struct plan_view *v, const struct plan_nod
 }
 
 /* Whether @b continues the row of @a: only name, number, ranks and line differ, and follow the
- * values of @a. */
+ * values of @a. The ranks must be whole ranges, else "0-7" for the row would hide a gap. */
 static bool continues_row(const struct plan_view *v, const struct plan_node *a,
                           const struct plan_node *b)
 {
@@ -150,6 +152,7 @@ static void add_plan_row(struct text_table *t, const struct plan_view *v, const 
 /* More than MANY nodes that are alike share a row, unless -v wants each. */
 static void print_nodes(FILE *to, const struct plan_view *v)
 {
+        /* Up to here each node fits on a screen with its own row. */
         enum { MANY = 8 };
         bool fold = v->p->n_nodes > MANY && !v->o->verbose;
         CLEANUP(text_table_finish)
@@ -197,6 +200,8 @@ static void print_aside(FILE *to, const struct hosts *hosts)
         free(index);
 }
 
+/* Prints how many variables ranks get, the words of -x behind, and with -v all names. Values of the
+ * shell's variables are never printed, those of -x only when the name is no secret. */
 static void print_exports(FILE *to, const struct plan_view *v)
 {
         fprintf(to, "export    %zu variable%s", v->env.n, v->env.n == 1 ? "" : "s");
@@ -232,7 +237,7 @@ static void print_one_rank(FILE *to, const struct plan_view *v)
         fputc('\n', to);
 }
 
-/* Names where the slots of an allocation come from. */
+/* Names where the slots of an allocation come from; --ppn replaces any other source. */
 static const char *slots_origin(const struct hosts *hosts, const struct options *o)
 {
         return o->plan.ppn            ? "--ppn"
@@ -240,7 +245,8 @@ static const char *slots_origin(const struct hosts *hosts, const struct options 
                                       : "the GPUs of each node, else 1";
 }
 
-/* Prints the words of a program, of several with their ranks. */
+/* Prints the words of a program and its folder, of several programs with their ranks, of a role
+ * with its name. */
 static void print_program(FILE *to, const struct plan_view *v, int program, const char *cwd)
 {
         CLEANUP(free_textp) char *words = shell_words_join(options_argv(v->o, (size_t)program));
@@ -272,6 +278,8 @@ static const struct plan_binding *find_binding(const struct plan_view *v, int ra
         return NULL;
 }
 
+/* Returns "processors 0-3, memory of node 1", or why a rank is not bound; NULL = nothing to say.
+ * malloc'ed. */
 static char *describe_binding(const struct plan_binding *b)
 {
         const char *comma = *b->nics ? ", NICs " : "";
@@ -286,7 +294,8 @@ static char *describe_binding(const struct plan_binding *b)
         return xasprintf("processors %s%s%s", b->cpus, comma, b->nics);
 }
 
-/* Prints each binding once, with its ranks. */
+/* Prints each binding once, with its ranks. A text that has been printed is freed and becomes NULL,
+ * so that later ranks with the same text are skipped. */
 static void print_bindings(FILE *to, const struct plan_view *v)
 {
         char **texts = xcalloc((size_t)v->p->world_size, sizeof(*texts));
@@ -315,6 +324,8 @@ static void print_bindings(FILE *to, const struct plan_view *v)
         free(texts);
 }
 
+/* Prints the parts in the order of questions of a user: how many ranks, where, which program, from
+ * which source, and last what a rank gets. */
 static void print_plan_parts(FILE *to, const struct plan *p, const struct hosts *hosts,
                              const struct options *o, const struct role_book *book,
                              const struct manifest *manifest,
@@ -374,6 +385,8 @@ void plan_print_table(FILE *to, const struct plan *p, const struct hosts *hosts,
 {
         char *text = NULL;
         size_t len = 0;
+        /* Everything goes through memory, because names may have bytes that a terminal would
+         * obey. */
         FILE *f = open_memstream(&text, &len);
 
         if (!f)
@@ -386,6 +399,7 @@ void plan_print_table(FILE *to, const struct plan *p, const struct hosts *hosts,
 
 /* ---- JSON ---- */
 
+/* Sets a text; NULL becomes null. */
 static void set_json_text(json_t *j, const char *key, const char *text)
 {
         json_object_set_new(j, key, json_text(text));
@@ -404,6 +418,7 @@ static json_t *json_spares(const struct hosts *hosts)
         return names;
 }
 
+/* Adds nothing for a node that was not asked or has not answered. Not bound is null. */
 static void add_json_binding(json_t *rank, const struct plan_binding *b)
 {
         if (!b)
@@ -417,6 +432,7 @@ static void add_json_binding(json_t *rank, const struct plan_binding *b)
 static json_t *json_node(const struct plan_view *v, const struct plan_node *n)
 {
         const struct host *h = &v->hosts->v[n->host];
+        /* The hostfile goes before --user and --ssh-port. Without either ssh decides: null. */
         const char *user = h->user ? h->user : v->o->user;
         int port = h->port ? h->port : v->o->port;
         json_t *j = json_object(), *ranks = json_array();
@@ -461,6 +477,7 @@ static json_t *json_node(const struct plan_view *v, const struct plan_node *n)
         return j;
 }
 
+/* Returns the programs between ":" with their ranks; roles have an array of their own. */
 static json_t *json_programs(const struct plan_view *v)
 {
         json_t *programs = json_array();
@@ -489,6 +506,7 @@ void plan_print_json(FILE *to, const struct plan *p, const struct hosts *hosts,
         size_t *order = plan_order_hosts(hosts);
 
         v.book = book;
+        /* The version of the format. */
         json_object_set_new(j, "v", json_integer(1));
         json_object_set_new(j, "world_size", json_integer(p->world_size));
         json_object_set_new(j, "num_nodes", json_integer(p->num_nodes));

@@ -2,7 +2,9 @@
 /*
  * The environment of a rank is made by the agent's own function, worker_env_build(), from the
  * LAUNCH that the node would get (fill_launch()), with placeholders in brackets for values known
- * only to the nodes.
+ * only to the nodes. Variables come in the order in which a launch sets them: exported variables,
+ * those of the role, those of the agent; explain_...() then replace what the agent would have
+ * computed from the machine or from a live socket.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +25,9 @@
 
 #define LATER "(later)" /* an interface known to the nodes only */
 
+/* Fills in both addresses of rank 0's node: HN_MASTER_ADDR, on the network of the ranks, and
+ * MASTER_ADDR, which --store-listen loopback makes local. Without addr= in the hostfile only a
+ * probe of the network would know the address. */
 static void fill_master_addr(const struct plan_view *v, const struct plan_world *w,
                              struct launch_order *l)
 {
@@ -40,7 +45,8 @@ static void fill_master_addr(const struct plan_view *v, const struct plan_world 
                  v->o->store_listen == STORE_LISTEN_LOOPBACK ? "127.0.0.1" : addr);
 }
 
-/* The numbers of ports are not known before a launch: 0. */
+/* The numbers of ports are not known before a launch: 0. With roles the words of each program come
+ * from the role book, which replaces references. */
 static void fill_arguments(const struct plan_view *v, struct launch_order *l)
 {
         struct launch_first_node *first = &l->first_node;
@@ -79,6 +85,8 @@ static void fill_launch(const struct plan_view *v, const struct plan_rank *rank,
         l->world = (struct launch_world){ .number = (uint32_t)rank->world,
                                           .first = (uint32_t)w->first,
                                           .index = plan_count_replicas(v->p, (size_t)rank->world) };
+        /* A role of one process on each node serves its own store: its ranks are started by the
+         * process. */
         l->agent_store = v->o->store_listen != STORE_LISTEN_NONE && !(v->o->first && l->per_node);
         if (v->o->first && l->per_node)
                 l->mpi.kind = MPI_NONE;
@@ -94,6 +102,7 @@ static void fill_launch(const struct plan_view *v, const struct plan_rank *rank,
                 const struct plan_rank *r = &v->p->ranks[n->ranks.v[i]];
                 struct launch_rank *to = &l->ranks[l->n_ranks];
 
+                /* A node gets a LAUNCH for each world. */
                 if (r->world != rank->world)
                         continue;
                 *to = (struct launch_rank){ .rank = (uint32_t)(r->rank - w->first),
@@ -107,6 +116,8 @@ static void fill_launch(const struct plan_view *v, const struct plan_rank *rank,
         }
 }
 
+/* Replaces the placeholder for the interface, unless the user has set the variable to another
+ * value. */
 static void explain_iface(struct strv *env, const char *name, const char *placeholder)
 {
         const char *value = strv_env_get(env, name);
@@ -129,6 +140,7 @@ static void explain_compat(const struct plan_view *v, const struct host *host, s
         strv_env_setf(env, "SLURM_CPUS_PER_TASK", "(cores of %s / %zu)", host->name, n_ranks);
 }
 
+/* Sets HN_WORLD_ROLES, which only jobs with roles have. */
 static void set_world_roles(const struct plan *p, size_t world, struct strv *env)
 {
         CLEANUP(free_textp) char *roles = plan_list_world_roles(p, world);
@@ -137,6 +149,7 @@ static void set_world_roles(const struct plan *p, size_t world, struct strv *env
                 strv_env_set(env, HN_WORLD_ROLES, roles);
 }
 
+/* Ports are reserved by the node at the launch: a text stands for each number. */
 static void explain_ports(const struct strv *names, struct strv *env)
 {
         for (size_t i = 0; i < names->n; i++) {
@@ -172,9 +185,11 @@ void plan_view_rank_env(const struct plan_view *v, int rank, struct strv *env)
                        &(struct nccl_values){ "127.0.0.1:(free port there)",
                                               "(folder of the node's agent)/" NCCL_DUMP_NAME,
                                               "(file of the node's agent)" });
+        /* From here on texts replace values that only a running agent has. */
         set_world_roles(v->p, (size_t)r->world, env);
         strv_env_set(env, "MASTER_PORT", "(free port there)");
         if (l.mpi.kind == MPI_PMIX)
+                /* libpmix on the node sets a dozen variables, which vary with its release. */
                 strv_env_set(env, "PMIX_*", "(of the node's libpmix)");
         else if (l.mpi.kind == MPI_PMI_PORT)
                 strv_env_set(env, "PMI_PORT", "127.0.0.1:(free port there)");
@@ -193,7 +208,8 @@ void plan_view_rank_env(const struct plan_view *v, int rank, struct strv *env)
         launch_order_finish(&l);
 }
 
-/* Prints the arguments of @rank when they differ from rank to rank. */
+/* Prints the arguments of @rank when they differ from rank to rank: with place-holders, an option
+ * for the local rank, --wrap, several programs, or roles. */
 static void print_arguments(FILE *to, const struct plan_view *v, int rank)
 {
         const struct plan_rank *r = &v->p->ranks[rank];
@@ -211,6 +227,7 @@ static void print_arguments(FILE *to, const struct plan_view *v, int rank)
         fprintf(to, "# program %s\n", text);
 }
 
+/* Orders pairs for qsort(): output that can be compared between two runs. */
 static int compare_texts(const void *a, const void *b)
 {
         return strcmp(*(char *const *)a, *(char *const *)b);

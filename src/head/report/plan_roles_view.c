@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The plan has no list of roles: ranks know the number of their role (plan_rank.program) and their
- * world, and collect_ranks() finds the ranks of a role in one world, or in all.
+ * world, and collect_ranks() finds the ranks of a role in one world, or in all. The table has a row
+ * for each world of a role, which a role with replicas has several of; the JSON has an object for
+ * each role with its worlds inside.
  */
 #include "head/report/plan_roles_view.h"
 
@@ -54,7 +56,8 @@ static void role_ranks_finish(struct role_ranks *r)
         intlist_finish(&r->gpus);
 }
 
-/* Adds the GPUs of the role's ranks on @node to @to. */
+/* Adds the GPUs of the role's ranks on @node to @to, each once. Nodes of a plan stand in the order
+ * of the hosts, so that an index of a host serves as @node. */
 static void collect_gpus(const struct plan_view *v, const struct role_ranks *of, int node,
                          struct intlist *to)
 {
@@ -79,6 +82,7 @@ static struct role_ranks collect_ranks(const struct plan_view *v, size_t role, i
                 if (r->program != (int)role || (world >= 0 && r->world != world))
                         continue;
                 intlist_add(&to.ranks, i);
+                /* A host with several of the ranks is listed once. */
                 if (!seen[r->node])
                         host_group_add(&to.hosts, v->p->nodes[r->node].host);
                 seen[r->node] = true;
@@ -87,7 +91,8 @@ static struct role_ranks collect_ranks(const struct plan_view *v, size_t role, i
         return to;
 }
 
-/* Compares the GPUs of the hosts of a row. */
+/* Compares the GPUs of the hosts of a row: sets of->gpus to those of the first host, and
+ * gpus_differ when another host has others. */
 static void compare_gpus(const struct plan_view *v, struct role_ranks *of)
 {
         for (size_t i = 0; i < of->hosts.n && !of->gpus_differ; i++) {
@@ -101,6 +106,7 @@ static void compare_gpus(const struct plan_view *v, struct role_ranks *of)
         }
 }
 
+/* Returns "a,b"; "" of none. malloc'ed. */
 static char *join_with_commas(const struct strv *names)
 {
         struct buf b = BUF_INIT;
@@ -135,6 +141,7 @@ static void add_role_row(struct text_table *t, const struct plan_view *v, size_t
         cells[ROLE_GPUS] = of.gpus_differ ? xstrdup("differ") : plan_view_fold_gpus(v, &of.gpus);
 }
 
+/* Whether any role waits for another (--after), which the AFTER column shows. */
 static bool has_order(const struct options *o)
 {
         for (size_t i = 0; i < options_count_roles(o); i++)
@@ -164,6 +171,7 @@ static bool has_references(const struct plan_view *v)
         return false;
 }
 
+/* A table that goes to a file or a pipe keeps its full width. */
 char *plan_view_role_table(const struct plan_view *v)
 {
         CLEANUP(text_table_finish)
@@ -187,6 +195,7 @@ char *plan_view_role_table(const struct plan_view *v)
         return text_table_format(&t);
 }
 
+/* Returns the worlds with ranks of the role; a world that several roles share is in each. */
 static json_t *json_worlds(const struct plan_view *v, size_t role)
 {
         json_t *worlds = json_array();
@@ -202,6 +211,7 @@ static json_t *json_worlds(const struct plan_view *v, size_t role)
         return worlds;
 }
 
+/* Returns where the role stands in the form of --on: another role, one node of it, or null. */
 static json_t *json_role_place(const struct role_place *on)
 {
         if (!on->role)

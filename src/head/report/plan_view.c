@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the table, the JSON and the environments of ranks have in common. plan_view_make() collects
+ * the exported variables as a launch would; the errors of this step are dropped, because a launch
+ * or the check of options has reported them already.
+ */
 #include "head/report/plan_view.h"
 
 #include <stdlib.h>
@@ -43,6 +48,7 @@ const struct host *plan_view_host(const struct plan_view *v, int node)
 
 const char *plan_view_parent(const struct plan_view *v, const struct plan_node *n)
 {
+        /* Without --tree every node hangs on the head. */
         int parent = v->parents ? v->parents[n->host] : TREE_HEAD;
 
         return parent == TREE_HEAD ? NULL : v->hosts->v[parent].name;
@@ -55,6 +61,8 @@ char *plan_view_pair(const char *pair)
         return xasprintf("%.*s=(not shown)", (int)strcspn(pair, "="), pair);
 }
 
+/* Parts of GPUs (MIG) have no numbers: the words of CUDA_VISIBLE_DEVICES here name them, when this
+ * machine knows the list; else their place in the list of the node. */
 char *plan_view_fold_gpus(const struct plan_view *v, const struct intlist *gpus)
 {
         struct buf out = BUF_INIT;
@@ -73,6 +81,7 @@ char *plan_view_fold_gpus(const struct plan_view *v, const struct intlist *gpus)
         return buf_steal(&out);
 }
 
+/* Whether the user has set an option at any level above the presets. */
 static bool is_option_given(const struct options *o, const char *option)
 {
         return settings_level(o->settings, option_by_name(option)) > LEVEL_PRESET;

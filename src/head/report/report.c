@@ -38,7 +38,8 @@ static const char *cut_last_state(char *line)
         return line + redraw_last((const unsigned char *)line, body) + 1;
 }
 
-/* Returns where the last @n lines of a text begin. */
+/* Returns where the last @n lines of a text begin; the beginning when the text has fewer lines. A
+ * newline at the very end closes the last line and starts no other. */
 static const char *find_last_lines(const char *text, int n)
 {
         const char *from = text + strlen(text);
@@ -49,7 +50,8 @@ static const char *find_last_lines(const char *text, int n)
         return *from == '\n' ? from + 1 : from;
 }
 
-/* Adds a row with a title, and below the lines of a text. */
+/* Adds a row with a title, and below the lines of a text, empty lines left out. @on_screen: the
+ * terminal shows the lines already, so that only a copy elsewhere repeats the rows. */
 static void add_quoted_rows(struct diag *d, const char *title, const char *text, bool on_screen)
 {
         void (*add)(struct diag * d, const char *fmt, ...) PRINTF(2, 3) =
@@ -68,6 +70,8 @@ static void add_quoted_rows(struct diag *d, const char *title, const char *text,
         }
 }
 
+/* Sets the place of a message to the rank, its host and its first GPU. In a job of roles the name
+ * counts within the role, so that the number in the job follows in brackets. */
 static void place_rank(struct diag *d, const struct cause *c, const char *host,
                        const struct plan *plan)
 {
@@ -84,7 +88,8 @@ static void place_rank(struct diag *d, const struct cause *c, const char *host,
         diag_place(d, "%s%s · %s · local rank %d%s%s", who, job, host, k->local_rank, gpu, pid);
 }
 
-/* Writes "0.02ms", "12ms", "2.1s". */
+/* Writes "0.02ms", "12ms", "2.1s". Errors of clocks between nodes are parts of a millisecond: small
+ * values keep two digits. */
 static void format_ms(char *to, size_t size, double ms)
 {
         if (ms < 0.005)
@@ -103,6 +108,9 @@ static bool is_same_reason(const struct cause *a, const struct cause *b)
         return told && !strcmp(a->text, b->text);
 }
 
+/* Notes the failure nearest in time to the cause. The order of two nodes is known only within the
+ * error of their clocks; the note says when either may be the first, and when severity, not time,
+ * has decided. */
 static void note_next_failure(struct diag *d, const struct job *j, const struct outcome *o)
 {
         const struct cause *c = &o->cause, *next = outcome_next(o);
@@ -110,10 +118,13 @@ static void note_next_failure(struct diag *d, const struct job *j, const struct 
         double error = next ? (double)(next->error_ns + c->error_ns) / 1e6 : 0;
         char failure[640], span[32], clocks[64] = "";
 
+        /* No time is known of decisions of the launcher. Equal reasons are counted by
+         * note_consequences(). */
         if (!next || !c->at_ns || is_same_reason(c, next))
                 return;
         job_sentence(j, next, failure, sizeof(failure));
         format_ms(span, sizeof(span), fabs(ms));
+        /* Times of one node come from one clock and have no error. */
         if (next->node != c->node && error >= 0.005)
                 snprintf(clocks, sizeof(clocks), " (clock error ±%.2gms)", error);
         if (outcome_ambiguous(c, next))
@@ -135,7 +146,8 @@ static int compare_ranks(const void *a, const void *b)
         return (*x > *y) - (*x < *y);
 }
 
-/* Sorts the ranks and writes "ranks 0-2,4", as plan_ranks_name(). malloc'ed. */
+/* Sorts the ranks and writes "ranks 0-2,4", as plan_ranks_name(). @plan NULL: nothing was launched,
+ * and ranks have only numbers. malloc'ed. */
 static char *name_ranks_of(struct intlist *ranks, const struct plan *plan)
 {
         if (ranks->n)
@@ -143,7 +155,8 @@ static char *name_ranks_of(struct intlist *ranks, const struct plan *plan)
         return plan ? plan_ranks_name(plan, ranks) : role_list_ranks_name(NULL, ranks);
 }
 
-/* Notes "3 more ranks said the same: 0-2". */
+/* Notes "3 more ranks said the same: 0-2". The count in front has the word "ranks" already, so that
+ * only the part behind the word is taken of a plain list. */
 static void note_ranks(struct diag *d, struct intlist *ranks, const struct plan *plan,
                        const char *more, const char *what)
 {
@@ -184,6 +197,7 @@ static void note_left_ranks(struct diag *d, const struct outcome *o, const struc
         CLEANUP(intlist_finish) struct intlist ranks = { 0 };
         CLEANUP(free_textp) char *names = NULL;
         const struct cause *failed = first_to_fail(o);
+        /* The longest time between such an end and the failure. */
         double ms = 0;
         char span[32];
 
@@ -214,6 +228,7 @@ static void note_first_to_miss(struct diag *d, const struct outcome *o, const st
                           span, ms < 0 ? "before its end" : "later");
 }
 
+/* Notes how many ranks were ended by the launcher's order, and which signal was needed. */
 static void note_stopped(struct diag *d, const struct outcome *o)
 {
         char killed[48] = "";
@@ -229,6 +244,8 @@ static void note_stopped(struct diag *d, const struct outcome *o)
                                             : killed);
 }
 
+/* Adds the notes in the order of their worth for the search: the next failure, ranks with the same
+ * reason, ranks that left before, echoes, and last the ranks that hnlaunch stopped. */
 static void note_consequences(struct diag *d, const struct job *j, const struct outcome *o,
                               const struct hosts *hosts, const struct plan *plan)
 {
@@ -251,6 +268,8 @@ static void note_consequences(struct diag *d, const struct job *j, const struct 
         if (o->behind && o->cause.kind == CAUSE_NODE)
                 diag_note(d, "%zu node%s behind it %s lost with it", o->behind,
                           o->behind == 1 ? "" : "s", o->behind == 1 ? "was" : "were");
+        /* The cause and the next failure are named above, as are ranks with the same reason: a
+         * count is news only when more ranks failed without an echo. */
         own = o->failed - MIN(o->failed, (size_t)echoes.n);
         if (own > 2 && own > o->n_same + 1)
                 diag_note(d, "%zu ranks failed on their own", own);
@@ -258,7 +277,8 @@ static void note_consequences(struct diag *d, const struct job *j, const struct 
 }
 
 /* The messages of causes: title, evidence and next step. The rank, its end and the reason stand in
- * the last line. */
+ * the last line. A kind without a row, such as an order or --timeout, gets no message: the verdict
+ * line says all. */
 static const struct {
         int id;
         const char *title;
@@ -277,6 +297,8 @@ static const struct {
         [CAUSE_ROLE] = { HN_ROLE_UNREADY, "a role was not ready" },
 };
 
+/* Adds the message for a cause. Two causes have a narrower error number than others of their
+ * kind. */
 static struct diag *add_failure(struct diags *d, const struct cause *c)
 {
         if (c->kind == CAUSE_REFUSED && c->why == REFUSED_PMIX)
@@ -286,6 +308,8 @@ static struct diag *add_failure(struct diags *d, const struct cause *c)
         return diag_add(d, messages[c->kind].id, 0, "%s", messages[c->kind].title);
 }
 
+/* Returns the next step for a role that broke a rule of the start order; @c->why is an enum
+ * role_end. */
 static const char *help_of_role(const struct cause *c)
 {
         return c->why == ROLE_END_LEFT      ? "--ends ok allows the role to end; --main ROLE names "
@@ -295,21 +319,24 @@ static const char *help_of_role(const struct cause *c)
                                             : "its output tells why it ended";
 }
 
-/* Returns the next step, with the program for its %s, where what a program needs is missing. */
+/* Returns the next step, with the program for its %s, where what a program needs is missing. @text
+ * is a sentence of base/exec_failure.c; both sides change together. */
 static const char *help_of_missing(const char *text)
 {
         if (strstr(text, "lines end in CR"))
                 return "convert its line ends: dos2unix %s";
+        /* A symbolic link whose target is absent. */
         if (strstr(text, " link"))
                 return "the target must exist on every node, too: make the link to a file that all "
                        "of them have, as ls -l %s shows it";
+        /* The dynamic loader named in the program, such as ld-linux of another C library. */
         if (strstr(text, "loader"))
                 return "the nodes lack the C library of %s: build it for theirs, or start it in a "
                        "container (--container)";
         return "install it on every node, or mend the first line of %s";
 }
 
-/* Returns the interpreter of scripts named so, or NULL. */
+/* Returns the interpreter of scripts with such an ending, or NULL when the ending tells nothing. */
 static const char *interpreter_of(const char *program)
 {
         static const struct {
@@ -324,11 +351,14 @@ static const char *interpreter_of(const char *program)
         return NULL;
 }
 
-/* Adds the next step for a file that is no program, or may not be executed. */
+/* Adds the next step for a file that is no program, or may not be executed. The words sought in
+ * @c->text are those of base/exec_failure.c. */
 static void add_script_help(struct diag *d, const struct cause *c, const char *program)
 {
         const char *interpreter = interpreter_of(program);
 
+        /* An interpreter works also for a file without x bit and first line, so that this step is
+         * first. */
         if (interpreter)
                 diag_help(d, "name its interpreter: hnlaunch %s %s", interpreter,
                           strncmp(program, "./", 2) ? program : program + 2);
@@ -351,6 +381,8 @@ static void add_script_help(struct diag *d, const struct cause *c, const char *p
                           program);
 }
 
+/* Adds the next step by what the node could not do and by the error number of the attempt. Other
+ * errors are rare and get none: the reason in the last line must do. */
 static void add_refused_help(struct diag *d, const struct cause *c, const char *program)
 {
         if (c->why == REFUSED_PMIX)
@@ -384,7 +416,8 @@ static void add_worlds_help(struct diag *d)
         diag_help(d, "ranks that are worlds of one on purpose need --mpi none");
 }
 
-/* Whether a text has escape sequences other than colours. */
+/* Whether a text has escape sequences other than colours. After such a sequence nobody can tell
+ * what the terminal shows. */
 static bool moves_cursor(const char *text)
 {
         for (const char *p = strchr(text, '\033'); p; p = strchr(p + 1, '\033'))
@@ -393,6 +426,7 @@ static bool moves_cursor(const char *text)
         return false;
 }
 
+/* Counts lines; an unfinished last line counts as one. */
 static size_t count_quoted_lines(const char *text)
 {
         size_t n = 0;
@@ -402,7 +436,9 @@ static size_t count_quoted_lines(const char *text)
         return n;
 }
 
-/* Whether a text that the rank wrote to @stream stands on the terminal as it was written. */
+/* Whether a text that the rank wrote to @stream stands on the terminal as it was written. The text
+ * is sought from behind in the newest output; the printer tells whether so many lines are on the
+ * screen. */
 static bool stands_on_screen(const struct job *j, int rank, uint8_t stream, const char *text)
 {
         CLEANUP(free_textp) char *words = job_last_words(j, rank, stream);
@@ -410,13 +446,14 @@ static bool stands_on_screen(const struct job *j, int rank, uint8_t stream, cons
         CLEANUP(free_textp) char *sought = escapes_copy_plain(text);
         const char *at = NULL;
 
+        /* The newline at the end may be missing in one of the two. */
         sought[strlen(sought) - (*sought && strchr(sought, '\0')[-1] == '\n')] = '\0';
         for (const char *p = strstr(plain, sought); p && *p; p = strstr(p + 1, sought))
                 at = p;
         return at && !moves_cursor(text) && job_shows(j, rank, stream, count_quoted_lines(at));
 }
 
-/* Whether the last words are a single line that the sentence of the cause quotes. */
+/* Whether the last words are a single line, which the sentence of the cause quotes anyway. */
 static bool is_quoted(const struct cause *c, const char *words)
 {
         size_t n = strcspn(words, "\n");
@@ -425,8 +462,8 @@ static bool is_quoted(const struct cause *c, const char *words)
                !words[n + (words[n] == '\n')];
 }
 
-/* Adds the newest lines of @stream, which the last line of hnlaunch does not quote; false if the
- * rank wrote none. */
+/* Adds the newest @n lines of @stream, unless the last line of hnlaunch quotes the only one.
+ * Returns false if the rank wrote none, so that the caller tries the other stream. */
 static bool add_stream_rows(struct diag *d, const struct job *j, const struct cause *c,
                             uint8_t stream, const char *title, int n)
 {
@@ -438,6 +475,8 @@ static bool add_stream_rows(struct diag *d, const struct job *j, const struct ca
         return *words;
 }
 
+/* Notes the core file: one found by the node's agent, else why there is none, else, when only the
+ * wait status tells of a dump, where to search. */
 static void note_core(struct diag *d, const struct core_found *core, const struct cause *c,
                       const char *host)
 {
@@ -455,7 +494,9 @@ static void note_core(struct diag *d, const struct core_found *core, const struc
                           host, c->pid);
 }
 
-/* Notes that a signal that programs rarely send to themselves came from elsewhere. */
+/* Notes that a signal that programs rarely send to themselves came from elsewhere: a scheduler, an
+ * administrator or a script. Silent when an out-of-memory kill or `hnlaunch signal` explains the
+ * signal. */
 static void note_sender(struct diag *d, const struct job *j, const struct cause *c,
                         const char *host)
 {
@@ -478,6 +519,8 @@ static void note_sender(struct diag *d, const struct job *j, const struct cause 
 static void add_rank_evidence(struct diag *d, const struct job *j, const struct outcome *o,
                               const char *host, const struct plan *plan)
 {
+        /* An exception is preceded by its call stack, of which the newest frames are below: more
+         * lines. */
         enum { LINES = 8, FRAMES = 20 };
         const struct cause *c = first_to_fail(o);
         const struct rank_report *t = outcome_find_report(o, c->rank);
@@ -492,6 +535,8 @@ static void add_rank_evidence(struct diag *d, const struct job *j, const struct 
                 const char *from = find_last_lines(t->trace, FRAMES);
 
                 add_quoted_rows(d, title, from, stands_on_screen(j, c->rank, MSG_STDERR, from));
+                /* The call stack is missing when the rank has no Python, or has reported without a
+                 * stack. */
         } else {
                 snprintf(title, sizeof(title), "last lines of %s stderr:", of);
                 if (!add_stream_rows(d, j, c, MSG_STDERR, title,
@@ -522,10 +567,11 @@ static void add_compat_help(struct diag *d, const struct job *j, int rank, const
 }
 
 /* Adds help for an option of hnlaunch behind the program, after a failure at once without other
- * words. */
+ * words: the program got the option, and most parsers of arguments name the word they reject. */
 static void add_misplaced_help(struct diag *d, const struct job *j, const struct cause *c,
                                const struct strv *argv)
 {
+        /* Importing PyTorch from a file server may take seconds before arguments are read. */
         enum { AT_ONCE_MS = 10000 };
 
         if (c->kind != CAUSE_EXIT || c->after_ms > AT_ONCE_MS)
@@ -546,7 +592,8 @@ static void add_misplaced_help(struct diag *d, const struct job *j, const struct
         }
 }
 
-/* Adds what the program that started the agents said before the node was lost. */
+/* Adds what the program that started the agents (--start-with) said before the node was lost. The
+ * built-in ssh has put its reason into the failure itself. */
 static void add_program_rows(struct diag *d, const struct link_failure *why, const char *via)
 {
         enum { LINES = 4 };
@@ -568,12 +615,14 @@ static void place_node(struct diag *d, const struct hosts *hosts, size_t node)
 void report_failure(struct diags *d, const struct job *j, const struct hosts *hosts,
                     const struct plan *plan, const struct options *o)
 {
+        /* Earlier attempts (--max-restarts) shown, the newest; a job may restart for days. */
         enum { EARLIER = 5 };
         const struct strv *earlier = job_earlier(j);
         const struct outcome *out = job_outcome(j);
         const struct cause *c = &out->cause;
         const char *host = c->node >= 0 ? hosts->v[c->node].name : "";
         const struct node *lost = c->kind == CAUSE_NODE ? job_node(j, (size_t)c->node) : NULL;
+        /* Without a rank, such as for a refusal by all nodes, the first program stands for all. */
         int program = c->rank >= 0 && plan ? plan->ranks[c->rank].program : 0;
         const struct strv *argv = options_argv(o, (size_t)program);
         struct diag *di;
@@ -585,6 +634,8 @@ void report_failure(struct diags *d, const struct job *j, const struct hosts *ho
                 place_rank(di, c, host, plan);
         else if (c->node >= 0)
                 place_node(di, hosts, (size_t)c->node);
+        /* A role that others waited for in vain has words of its own, a role that merely ended has
+         * none. */
         if (outcome_is_workers(out) || (c->kind == CAUSE_ROLE && c->why != ROLE_END_LEFT))
                 add_rank_evidence(di, j, out, host, plan);
         if (lost && lost->failure)
@@ -611,6 +662,7 @@ void report_failure(struct diags *d, const struct job *j, const struct hosts *ho
                           "check `ip addr` here and try `ping %s`; the nodes end their ranks after "
                           "the same silence",
                           hosts->v[0].name);
+        /* The link knows a better step than to leave the node out. */
         if (lost && lost->failure && *lost->failure->help)
                 diag_help(di, "%s", lost->failure->help);
         else if (lost && hosts->n > 1)

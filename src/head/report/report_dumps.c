@@ -7,6 +7,7 @@
 #include "head/report/report.h"
 #include "wire/env/nccl_env.h"
 
+/* Orders rank numbers for qsort(). */
 static int compare_dumps(const void *a, const void *b)
 {
         const int *x = a, *y = b;
@@ -14,7 +15,8 @@ static int compare_dumps(const void *a, const void *b)
         return (*x > *y) - (*x < *y);
 }
 
-/* Writes "rank 3" or "ranks 0-2,4". malloc'ed. */
+/* Writes "rank 3" or "ranks 0-2,4", malloc'ed. Dumps arrive in no order: folding needs a sorted
+ * copy. */
 static char *name_ranks(const struct intlist *ranks)
 {
         struct intlist sorted = { 0 };
@@ -47,6 +49,7 @@ void report_dumps(struct diags *d, const struct job *j)
                           "torchfrtrace --prefix " NCCL_DUMP_NAME " %s names the collective that "
                           "failed, and the ranks that missed it",
                           path);
+        /* After a success dropped dumps are no loss. */
         if (dropped->n && outcome_failed(job_outcome(j)))
                 diag_help(diag_tell(d, "dumps of PyTorch's flight recorder were not kept: %s",
                                     dropped_ranks),

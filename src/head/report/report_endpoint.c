@@ -25,6 +25,8 @@ enum {
 /* --- closed endpoints ---------------------------------------------------------------------------
  */
 
+/* Adds a message for the nodes whose agent could not open a port: their answer has port 0 and a
+ * reason. Returns whether there are any; a node without an answer is not meant here. */
 static bool report_closed_endpoints(struct diags *d, const struct job_endpoint *endpoint,
                                     const struct hosts *hosts)
 {
@@ -49,6 +51,7 @@ static bool report_closed_endpoints(struct diags *d, const struct job_endpoint *
         return n > 0;
 }
 
+/* Adds the message on ports that one node could not reserve. */
 static void report_refused_ports(struct diags *d, const char *why, size_t node,
                                  const struct hosts *hosts)
 {
@@ -63,6 +66,9 @@ static void report_refused_ports(struct diags *d, const char *why, size_t node,
 
 /* --- unreached addresses ---------------------------------------------------------------------- */
 
+/* EPERM and EACCES are what connect() returns where a rule of the local firewall rejects a packet.
+ * A reset comes from the endpoint's own check of peers, EPROTO from an answer that is no
+ * greeting. */
 const char *report_probe_error(uint32_t error)
 {
         switch (error) {
@@ -85,6 +91,7 @@ const char *report_probe_error(uint32_t error)
         }
 }
 
+/* Fits host_groups_add(). The times of probes differ always and are not compared. */
 static bool is_same_probe_failure(const void *ctx, size_t x, size_t y)
 {
         const struct job_endpoint *endpoint = ctx;
@@ -97,11 +104,13 @@ static bool is_same_probe_failure(const void *ctx, size_t x, size_t y)
         return a->n == b->n;
 }
 
+/* A node that has not answered counts neither as failed nor as reached. */
 static bool failed_at(const struct job_endpoint_node *n, int candidate)
 {
         return n->has_probed && n->probed.results[candidate].error != 0;
 }
 
+/* Writes "10.0.0.1:41000", or with brackets "[fd00::1]:41000". */
 static const char *format_endpoint(char to[80], const struct job_endpoint *endpoint,
                                    size_t candidate)
 {
@@ -111,6 +120,7 @@ static const char *format_endpoint(char to[80], const struct job_endpoint *endpo
         return to;
 }
 
+/* Adds a row per failing address, the names of the nodes only in front of the first. */
 static void add_probe_rows(struct diag *d, const struct job_endpoint *endpoint,
                            const struct hosts *hosts, const struct host_group *g)
 {
@@ -152,7 +162,8 @@ static void note_reached(struct diag *d, const struct job_endpoint *endpoint,
                           format_endpoint(at, endpoint, candidate), least / 1e3, most / 1e3);
 }
 
-/* Notes which option left no other address, and offers another network of both nodes. */
+/* Notes which option left no other address, and offers another network of both nodes. Without such
+ * an option all addresses of rank 0's node were tried, and a firewall is the probable reason. */
 static void note_choice(struct diag *d, const struct job *j, const struct options *o,
                         const struct host *first, size_t node)
 {
@@ -165,6 +176,7 @@ static void note_choice(struct diag *d, const struct job *j, const struct option
                           first->name);
                 return;
         }
+        /* A key of the hostfile goes before --iface. */
         if (first->addr || first->iface)
                 diag_note(d, "%s=%s in %s:%d leaves no other address",
                           first->addr ? "addr" : "iface", first->addr ? first->addr : first->iface,
@@ -183,6 +195,8 @@ static void note_choice(struct diag *d, const struct job *j, const struct option
                 diag_help(d, "a firewall, or the wrong interface");
 }
 
+/* Adds the message on the address that most nodes can reach; only nodes that fail there get
+ * rows. */
 static void report_unreached_store(struct diags *d, const struct job *j, const struct hosts *hosts,
                                    const struct options *o)
 {

@@ -40,6 +40,9 @@ enum section {
         SECTIONS
 };
 
+/* Returns the section of a failed node. A refusal by the agent goes before the cause of the link,
+ * which ended because of the refusal. Logins between nodes (a parent in the tree) have sections of
+ * their own where the next step differs from that of a login from here. */
 static enum section failure_section(const struct node *n)
 {
         static const enum section by_cause[LINK_CAUSES] = {
@@ -152,11 +155,13 @@ static void add_section_rows(struct diag *d, const struct job *j, const struct h
 
         for (const struct host_group *g = groups->v; g < groups->v + groups->n; g++) {
                 const struct link_failure *w = job_node(j, g->hosts[0])->failure;
+                /* head/ssh/ssh_hostkey.c writes this line. */
                 const char *place = strstr(w->evidence, "\nlooked ");
                 CLEANUP(free_textp) char *names = hosts_fold(hosts, g->hosts, g->n);
                 CLEANUP(free_textp) char *evidence = xstrdup(w->evidence);
                 char *rest = evidence, *line;
-                /* The evidence on a host key repeats the detail. */
+                /* The evidence on a host key repeats the detail. Of several nodes each has another
+                 * detail. */
                 const char *detail = g->n == 1 && !*evidence ? w->detail : "";
 
                 if (place && !strcmp(w->fact, "the host key is not known")) {
@@ -187,7 +192,8 @@ static bool is_same_link_failure(const void *ctx, size_t a, size_t b)
                (!by_detail || !strcmp(x->failure->detail, y->failure->detail));
 }
 
-/* Tells whether the address that did not answer is one of this machine, and no tunnel here. */
+/* Tells whether the address that did not answer is one of this machine. A port other than 22 may be
+ * a tunnel to another machine. The detail begins with the address. */
 static bool is_this_machine(const struct link_failure *why)
 {
         CLEANUP(free_textp) char *address = xstrndup(why->detail, strcspn(why->detail, " ,"));
@@ -205,7 +211,8 @@ static bool is_wrong_port(const struct host_groups *groups, const struct link_fa
         return groups->n == 1 && first->cause == LINK_REFUSED && first->port;
 }
 
-/* Adds the next step, and between two nodes (--tree) the login to try. */
+/* Adds the next step, and between two nodes (--tree) the login to try. @all: every node has failed,
+ * and none is left to start without. Nodes behind a failed parent are no reason to exclude any. */
 static void add_section_help(struct diag *d, enum section s, const struct node *first,
                              const char *names, size_t count, bool all)
 {
@@ -243,6 +250,8 @@ static void add_section_help(struct diag *d, enum section s, const struct node *
         diag_help(d, "start without %s: --exclude %s", count == 1 ? "it" : "them", quoted);
 }
 
+/* Adds the message of a section, none without failed nodes in the section. The first node stands
+ * for all where the texts need one. */
 static void report_section(struct diags *d, const struct job *j, const struct hosts *hosts,
                            enum section s)
 {
@@ -292,6 +301,7 @@ void report_nodes(struct diags *d, const struct job *j, const struct hosts *host
  * is 8 MiB, before 5.16 64 KiB. */
 #define LOCKED_MEMORY_LOW (UINT64_C(1) << 30)
 
+/* Returns the hard limit of locked memory that ranks get on a host, in bytes, from HELLO. */
 static uint64_t locked_limit(const struct job *j, size_t host)
 {
         return job_node(j, host)->hello.locking.memlock;

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each node answers a push with `struct pushed`: error 0, or an errno value with folder and reason.
+ * report_push() groups nodes with equal answers and prints a message per group; the error number
+ * decides between three kinds of fault, each with a next step of its own.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +15,8 @@
 #include "head/job/job_push.h"
 #include "head/report/report.h"
 
+/* Fits host_groups_add(). The free space differs from node to node and is not compared: the row
+ * shows the space of the first node. */
 static bool is_same_push_failure(const void *ctx, size_t a, size_t b)
 {
         const struct pushed *x = job_pushed(ctx, a), *y = job_pushed(ctx, b);
@@ -34,6 +41,7 @@ static const struct push_message {
                     "reachable there and leave --push out" },
 };
 
+/* @error is an errno value of the node. The agent reports a wrong SHA-256 as EBADMSG. */
 static enum push_fault push_fault_of(uint32_t error)
 {
         if (error == ENOSPC || error == EDQUOT)
