@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A rank is odd after a failure, when stopped, when behind the middle of the steps, and after a
- * long wait; but while most ranks wait for long, the others are odd. While no rank makes steps, no
- * rank is slow, and a shorter wait counts as long: the run may hang. When the head has found a
- * hang, the rank that is the cause is odd, and waits are not.
+ * top_frame_read() works in three passes, as later ones need numbers of all ranks: read every host
+ * and rank from the JSON; find the slow ranks (find_slow()), whether steps go on and how many ranks
+ * wait for long; then give each rank its oddity and sum up its host (sum_up_host()). A rank is odd
+ * after a failure, when stopped, when behind the middle of the steps, and after a long wait; but
+ * while most ranks wait for long, the others are odd. While no rank makes steps, no rank is slow,
+ * and a shorter wait counts as long: the run may hang. When the head has found a hang, the rank
+ * that is the cause is odd, and waits are not.
  */
 #include "head/top/top_frame.h"
 
@@ -30,6 +33,7 @@ enum {
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
+/* Returns -1 when the member is missing or no integer: lines of other releases may lack members. */
 static int64_t read_frame_number(const json_t *j, const char *name)
 {
         const json_t *v = json_object_get(j, name);
@@ -37,6 +41,7 @@ static int64_t read_frame_number(const json_t *j, const char *name)
         return json_is_integer(v) ? json_integer_value(v) : -1;
 }
 
+/* Returns "" when the member is missing; lent by @j. */
 static const char *read_frame_word(const json_t *j, const char *name)
 {
         const char *text = json_string_value(json_object_get(j, name));
@@ -65,10 +70,13 @@ static void read_frame_rank(struct top_frame_rank *r, const json_t *j)
         r->wait_ms = read_frame_number(j, "wait_ms");
         r->wait = json_string_value(json_object_get(j, "wait"));
         r->busy_percent = read_frame_number(j, "busy_percent");
+        /* "store": by the requests of the rank, which are exact; "looks": by the state of the
+         * process. */
         r->busy_guessed = strcmp(read_frame_word(j, "busy_by"), "store") != 0;
 }
 
-/* Adds a known number of a GPU to the sum. Returns whether the number is known. */
+/* Adds a known number of a GPU to the sum, which is -1 before the first. Returns whether the number
+ * is known. */
 static bool add_gpu_number(int64_t *sum, const json_t *gpu, const char *name)
 {
         int64_t n = read_frame_number(gpu, name);
@@ -93,6 +101,7 @@ static void read_frame_gpus(struct top_frame_gpus *to, const json_t *gpus)
                 add_gpu_number(&to->watts, g, "watts");
                 to->celsius = MAX(to->celsius, read_frame_number(g, "celsius"));
         }
+        /* The mean over GPUs that report a use; one that is divided (MIG) has none. */
         if (told)
                 to->percent /= told;
 }
@@ -120,11 +129,14 @@ static void read_frame_host(struct top_frame_host *h, const json_t *j)
 
 /* --- what is odd ------------------------------------------------------------------------------ */
 
+/* Whether a living rank has waited for others for @ms or longer. */
 static bool waits_since(const struct top_frame_rank *r, int64_t ms)
 {
         return r->alive && r->wait && r->wait_ms >= ms;
 }
 
+/* In a run that goes on waits of a few seconds are common, such as for a checkpoint of another
+ * rank. Once no step comes, even a short wait is a trace. */
 static int64_t long_wait_ms(const struct top_frame *f)
 {
         return f->pace.going ? LONG_WAIT_MS : STALL_MS;
@@ -153,14 +165,17 @@ static bool steps_go_on(const struct top_frame *f)
 
         if (p->since_step_ms >= 0)
                 return p->since_step_ms < MAX((int64_t)STALL_MS, p->step_ms * STALL_STEPS);
+        /* Programs that tell no steps. */
         return count_long_waits(f, STALL_MS) * 2 <= (size_t)MAX(f->alive, INT64_C(0));
 }
 
+/* Whether more than half of the living ranks are in a long wait. */
 static bool most_ranks_wait(const struct top_frame *f)
 {
         return f->waiting * 2 > (size_t)MAX(f->alive, INT64_C(0));
 }
 
+/* Orders percents for qsort(). */
 static int compare_percents(const void *a, const void *b)
 {
         const int64_t *x = a, *y = b;
@@ -183,11 +198,13 @@ static void each_busy_rank(const struct top_frame *f,
                 }
 }
 
+/* The percents of all ranks. */
 struct busy_list {
         int64_t *v;
         size_t n;
 };
 
+/* Fits each_busy_rank(): appends the percent of a rank. */
 static void list_busy(void *ctx, const struct top_frame_host *h, const struct top_frame_rank *r)
 {
         struct busy_list *l = ctx;
@@ -204,6 +221,7 @@ struct slow_count {
         bool spread;    /* slow ranks on several hosts */
 };
 
+/* Fits each_busy_rank(): counts a rank as slow or as one of the others, which wait. */
 static void count_slow(void *ctx, const struct top_frame_host *h, const struct top_frame_rank *r)
 {
         struct slow_count *c = ctx;
@@ -219,8 +237,9 @@ static void count_slow(void *ctx, const struct top_frame_host *h, const struct t
         c->n++;
 }
 
-/* Finds the slow ranks: one rank, or a few ranks of one host, that hardly wait while the others
- * do. */
+/* Finds the slow ranks: one rank, or a few ranks of one host, that hardly wait while the others do.
+ * The limit lies in the middle between the busiest rank and the median; no rank is slow when both
+ * are close, or when slow ranks are on several hosts or more than a quarter: a cause is local. */
 static void find_slow(struct top_frame *f)
 {
         struct busy_list l = { 0 };
@@ -238,6 +257,8 @@ static void find_slow(struct top_frame *f)
                 qsort(l.v, l.n, sizeof(*l.v), compare_percents);
                 most = l.v[l.n - 1];
                 middle = l.v[(l.n - 1) / 2];
+                /* The least busy rank: if even this one never seems to wait, waits are spun
+                 * away. */
                 f->some_wait = l.v[0] < SPINS_PERCENT;
                 f->slow.above = (most + middle) / 2;
                 each_busy_rank(f, count_slow, &c);
@@ -265,6 +286,8 @@ static bool has_several_roles(const struct top_frame *f)
         return false;
 }
 
+/* Returns the worst oddity that applies. Ranks of several roles run different programs: steps and
+ * waits are not compared between them. */
 static enum top_oddity find_rank_oddity(const struct top_frame *f, const struct top_frame_rank *r)
 {
         bool hardly_waits = f->slow.above >= 0 && r->busy_percent > f->slow.above;
@@ -283,8 +306,10 @@ static enum top_oddity find_rank_oddity(const struct top_frame *f, const struct 
                 return ODD_STOPPED;
         if (f->pace.has_roles)
                 return has_waited_long(f, r) && !f->pace.hang ? ODD_WAITS : ODD_NOT;
+        /* Without a state there was no sample, and nothing is known of waits. */
         if ((most_ranks_wait(f) && !r->wait && r->state) || (!f->pace.going && hardly_waits))
                 return ODD_ALONE;
+        /* Behind the middle between the last rank and the first. */
         if (r->lag >= BEHIND_STEPS && r->lag * 2 > f->spread)
                 return ODD_BEHIND;
         if (hardly_waits)
@@ -292,9 +317,12 @@ static enum top_oddity find_rank_oddity(const struct top_frame *f, const struct 
         return has_waited_long(f, r) && !f->one_is_alone && !f->pace.hang ? ODD_WAITS : ODD_NOT;
 }
 
+/* Sets the sums of a host and the oddities of its ranks. The step of a host is that of its last
+ * rank, and its output that of the newest. */
 static void sum_up_host(const struct top_frame *f, struct top_frame_host *h)
 {
         h->step = h->lag = h->quiet_ms = -1;
+        /* The head has not called the node silent yet, but samples are overdue. */
         if (h->silent_ms < 0 && h->age_ms > SILENT_MS && !strcmp(h->state, "running"))
                 h->silent_ms = h->age_ms;
         h->odd.worst = !strcmp(h->state, "lost") ? ODD_LOST
@@ -326,6 +354,7 @@ static void sum_up_host(const struct top_frame *f, struct top_frame_host *h)
 
 bool top_frame_read(struct top_frame *f, json_t *json)
 {
+        /* The last line of a run that has ended has a text and no hosts. */
         const json_t *hosts = json_object_get(json, "hosts");
         *f = (struct top_frame){ .json = json };
         if (!json_is_array(hosts)) {
@@ -352,6 +381,8 @@ bool top_frame_read(struct top_frame *f, json_t *json)
                 struct top_frame_host *h = &f->hosts[i];
 
                 read_frame_host(h, json_array_get(hosts, i));
+                /* Numbers of nodes index an array of the view: any other number would be no place
+                 * in it. */
                 if (h->node < 0 || h->node >= (int64_t)f->n_hosts)
                         h->node = (int64_t)i;
                 f->name_width = MAX(f->name_width, columns_count(h->name, strlen(h->name)));
@@ -361,6 +392,7 @@ bool top_frame_read(struct top_frame *f, json_t *json)
         find_slow(f);
         if (f->pace.has_roles)
                 f->slow.above = -1;
+        /* In this order: what a long wait is depends on whether the run goes on. */
         f->pace.going = steps_go_on(f);
         f->waiting = count_long_waits(f, long_wait_ms(f));
         for (size_t i = 0; i < f->n_hosts && most_ranks_wait(f); i++)
@@ -399,7 +431,8 @@ void top_frame_age(int64_t ms, char *to, size_t size)
                 snprintf(to, size, "%" PRId64 "d", s / 86400);
 }
 
-/* Counts the ranks that wait for a slow rank, as looks tell. */
+/* Counts the ranks that wait for a slow rank, as looks tell. The sums of the count go into a
+ * copy. */
 static size_t count_others(const struct top_frame *f)
 {
         struct top_slow slow = f->slow;
@@ -409,6 +442,7 @@ static size_t count_others(const struct top_frame *f)
         return c.n_others;
 }
 
+/* Writes "waits in barrier for 12s", "waits for a key for 12s". */
 static void write_wait(const struct top_frame_rank *r, char *to, size_t size)
 {
         bool in = strcmp(r->wait, "key") != 0 && strcmp(r->wait, "store") != 0;
@@ -422,6 +456,8 @@ static void write_wait(const struct top_frame_rank *r, char *to, size_t size)
                  age);
 }
 
+/* Writes "slow: others wait 19 %". A rank that others wait for nearly all the time may as well
+ * hang, if no step was ever told. */
 static void write_cost(const struct top_frame *f, char *to, size_t size)
 {
         bool may_hang = f->pace.since_step_ms < 0 && f->slow.cost >= STUCK_PERCENT;
@@ -430,6 +466,8 @@ static void write_cost(const struct top_frame *f, char *to, size_t size)
                  f->slow.guessed ? "~" : "", f->slow.cost);
 }
 
+/* Writes how a rank ended; @code below 0 is a signal. A signal without a name (real-time signals)
+ * has its number. */
 static void write_exit(int64_t code, char *to, size_t size)
 {
         const char *name = code < 0 ? sigabbrev_np((int)-code) : NULL;
@@ -458,6 +496,7 @@ void top_frame_rank_note(const struct top_frame *f, const struct top_frame_rank 
 {
         *to = '\0';
         switch (r->odd) {
+        /* Of a host only. */
         case ODD_LOST:
         case ODD_NOT:
                 if (r->ended)
@@ -528,6 +567,7 @@ void top_frame_host_note(const struct top_frame *f, const struct top_frame_host 
         *to = '\0';
         if (h->odd.worst == ODD_NOT)
                 return;
+        /* The host itself is odd, not one of its ranks. */
         if (h->odd.worst == ODD_LOST || (h->odd.worst == ODD_SILENT && !r->silent)) {
                 top_frame_age(MAX(h->silent_ms, INT64_C(0)), age, sizeof(age));
                 if (h->odd.worst == ODD_LOST)
@@ -536,6 +576,7 @@ void top_frame_host_note(const struct top_frame *f, const struct top_frame_host 
                         snprintf(to, size, "silent for %s", age);
                 return;
         }
+        /* The rank whose wait is in the WAIT column. */
         if (h->odd.worst == ODD_WAITS && h->longest)
                 r = h->longest;
         top_frame_rank_note(f, r, note, sizeof(note));
@@ -546,6 +587,7 @@ void top_frame_host_note(const struct top_frame *f, const struct top_frame_host 
 
 int64_t top_frame_still_ms(const struct top_frame *f)
 {
+        /* Ranks without output are quiet since the start. */
         int64_t least = f->us / 1000;
         size_t alive = 0;
 
@@ -555,6 +597,7 @@ int64_t top_frame_still_ms(const struct top_frame *f)
 
                         if (!r->alive || r->ended)
                                 continue;
+                        /* Unknown counts as working: a false alarm is worse than a late one. */
                         if (r->silent || r->cpu_percent < 0 || r->cpu_percent >= WORKS_PERCENT)
                                 return -1;
                         alive++;

@@ -19,8 +19,8 @@
 #include "head/term/columns.h"
 
 enum {
-        CELL_MAX = 160,
-        NARROW = 70, /* below, one space lies between columns */
+        CELL_MAX = 160, /* bytes, before a cell is cut to its column */
+        NARROW = 70,    /* below, one space lies between columns */
         HOST_MIN = 8,
         HOST_MAX = 32,
         RANKS_MAX = 24,
@@ -48,6 +48,7 @@ static const struct text_column top_columns[TOP_COLUMNS] = {
         [TOP_NOTE] = { "NOTE", TEXT_TRUNCATE, 1, 0 },
 };
 
+/* Columns without a width here are measured for each frame: host, note and the ranks of roles. */
 static const size_t top_widths[TOP_COLUMNS] = {
         [TOP_RANKS] = 7, [TOP_UP] = 5,    [TOP_STEP] = 7, [TOP_LAG] = 5, [TOP_WAIT] = 14,
         [TOP_BUSY] = 5,  [TOP_CPU] = 5,   [TOP_MEM] = 6,  [TOP_GPU] = 4, [TOP_GMEM] = 10,
@@ -56,6 +57,7 @@ static const size_t top_widths[TOP_COLUMNS] = {
 
 /* --- columns ---------------------------------------------------------------------------------- */
 
+/* Whether a column has a value in this frame; GPU columns lie between TOP_GPU and TOP_POWER. */
 static bool column_has_values(const struct top_frame *f, enum top_column c)
 {
         if (c == TOP_STEP || c == TOP_LAG)
@@ -65,6 +67,8 @@ static bool column_has_values(const struct top_frame *f, enum top_column c)
         return f->has_gpus || c < TOP_GPU || c > TOP_POWER;
 }
 
+/* Returns the width for the longest note, within limits: columns are left out before a note becomes
+ * shorter than that. */
 static size_t find_note_width(const struct top_frame *f)
 {
         size_t width = NOTE_MIN;
@@ -101,6 +105,7 @@ void top_layout_choose(struct top_layout *l, const struct top_frame *f, size_t w
 
         *l = (struct top_layout){ .width = width, .gap = width < NARROW ? 1 : 2 };
         memcpy(columns, top_columns, sizeof(columns));
+        /* Up to half of a line for the note, of a narrow line a third. */
         columns[TOP_NOTE].least =
                 MIN(find_note_width(f), MAX(width / (width < NARROW ? 3 : 2), (size_t)NOTE_MIN));
         for (int c = 0; c < TOP_COLUMNS; c++)
@@ -108,6 +113,7 @@ void top_layout_choose(struct top_layout *l, const struct top_frame *f, size_t w
                         l->columns[c] = top_widths[c];
         l->columns[TOP_RANKS] = find_ranks_width(f);
         l->columns[TOP_HOST] = MAX(MIN(f->name_width, most), (size_t)HOST_MIN);
+        /* The note gets what the others leave. */
         l->columns[TOP_NOTE] = width;
         text_columns_fit(columns, TOP_COLUMNS, l->gap, width, l->columns);
 }
@@ -125,6 +131,8 @@ static void add_cell(const struct top_layout *l, enum top_column c, const char *
                 buf_printf(to, "%*s", (int)l->gap, "");
         printable_put(&whole, text, strlen(text));
         buf_append(&whole, "", 1);
+        /* Names of hosts differ at both ends and lose their middle; notes end behind a word; other
+         * cells are simply cut. */
         if (c == TOP_HOST)
                 columns_shorten(&plain, (const char *)buf_data(&whole), width);
         else if (c == TOP_NOTE)
@@ -162,6 +170,7 @@ static void write_mib(int64_t mib, char *to, size_t size)
                 snprintf(to, size, "%" PRId64 "G", mib >> 10);
 }
 
+/* "0k", "12.5M", "980M", "1.2G" per second. */
 static void write_rate(int64_t kib, char *to, size_t size)
 {
         if (kib < 1000)
@@ -174,6 +183,7 @@ static void write_rate(int64_t kib, char *to, size_t size)
                 snprintf(to, size, "%.1fG", (double)kib / (1 << 20));
 }
 
+/* Writes nothing for -1, not known. */
 static void write_count(int64_t n, const char *unit, char *to, size_t size)
 {
         *to = '\0';
@@ -181,6 +191,7 @@ static void write_count(int64_t n, const char *unit, char *to, size_t size)
                 snprintf(to, size, "%" PRId64 "%s", n, unit);
 }
 
+/* Writes "-3" for three steps behind the first rank. */
 static void write_lag(int64_t lag, char *to, size_t size)
 {
         *to = '\0';
@@ -188,6 +199,8 @@ static void write_lag(int64_t lag, char *to, size_t size)
                 snprintf(to, size, lag ? "-%" PRId64 : "0", lag);
 }
 
+/* Writes "barrier 12s"; nothing for a rank that does not wait. @r NULL: no rank of the host
+ * waits. */
 static void write_wait_cell(const struct top_frame_rank *r, char *to, size_t size)
 {
         char age[24];
@@ -211,6 +224,8 @@ static void write_busy(const struct top_frame *f, const struct top_frame_rank *r
                 snprintf(to, size, "%s%" PRId64 "%%", r->busy_guessed ? "~" : "", r->busy_percent);
 }
 
+/* Writes a number of all GPUs of a host, whose limits differ by maker: total memory, use and power
+ * may be missing. */
 static void write_gpu_cell(const struct top_frame_host *h, enum top_column c, char *to, size_t size)
 {
         char used[24];
@@ -243,7 +258,7 @@ static size_t find_span_end(const struct top_frame_host *h, size_t i)
         return end;
 }
 
-/* "infer:0-7,router:0" */
+/* "infer:0-7,router:0"; cut when @to is full. */
 static void write_role_ranks(const struct top_frame_host *h, char *to, size_t size)
 {
         char name[TOP_RANK_NAME], last[24];
@@ -258,7 +273,8 @@ static void write_role_ranks(const struct top_frame_host *h, char *to, size_t si
         }
 }
 
-/* "8-15", "3", "0,2,5" */
+/* "8-15", "3", "0,2,5". Ranks of a host are in order, so that first and last tell whether the whole
+ * range is there. */
 static void write_ranks(const struct top_frame_host *h, char *to, size_t size)
 {
         size_t n = h->n_ranks;
@@ -276,6 +292,7 @@ static void write_ranks(const struct top_frame_host *h, char *to, size_t size)
                                                h->ranks[i].rank);
 }
 
+/* Writes the cell of a host in a column; "" = the value is not known. */
 static void write_host_cell(const struct top_frame *f, const struct top_frame_host *h,
                             enum top_column c, char *to, size_t size)
 {
@@ -335,6 +352,7 @@ static void write_host_cell(const struct top_frame *f, const struct top_frame_ho
         }
 }
 
+/* The same of a rank. GPUs and network belong to the host as a whole: these cells stay empty. */
 static void write_rank_cell(const struct top_frame *f, const struct top_frame_rank *r,
                             enum top_column c, char *to, size_t size)
 {
@@ -400,6 +418,8 @@ void top_layout_rank(const struct top_layout *l, const struct top_frame *f,
         }
 }
 
+/* The only number of a folded row is the range of BUSY, which tells at a glance whether alike hosts
+ * are truly alike. */
 void top_layout_alike(const struct top_frame *f, const size_t *order, size_t first, size_t n,
                       struct buf *to)
 {
@@ -428,7 +448,11 @@ void top_layout_alike(const struct top_frame *f, const size_t *order, size_t fir
 /* Returns the state of the run, or words about a possible hang with *@alarm set. malloc'ed. */
 static char *describe_state(const struct top_frame *f, const struct step_rate *rate, bool *alarm)
 {
+        /* Where steps come, output says nothing: a training loop may be silent for hours. The first
+         * frames have no rate yet and raise no alarm. */
         bool stalled = f->pace.stalled_ms > 0;
+        /* With roles a hang may be in a world whose steps do not count: "hangs for", not "no step
+         * for". */
         bool no_step = stalled && f->step >= 0 && !(f->pace.has_roles && f->pace.hang);
         bool steps =
                 !stalled && (f->pace.rate > 0 || (rate && f->step >= 0 && rate->n < FEW_FRAMES));
@@ -446,7 +470,7 @@ static char *describe_state(const struct top_frame *f, const struct step_rate *r
         return xasprintf(stalled ? "hangs for %s" : "no output for %s, no rank works", age);
 }
 
-/* "9.7/s ▃▅▆▆", and "5m25s left". */
+/* "9.7/s ▃▅▆▆", and "5m25s left" when the program told the number of steps. */
 static void write_speed(const struct top_frame *f, const struct step_rate *rate, char *speed,
                         size_t speed_size, char *left, size_t left_size)
 {
@@ -484,6 +508,7 @@ void top_layout_head(const struct top_frame *f, const struct step_rate *rate, si
         bool shown[PIECES] = { 0 }, alarm = false;
         size_t used = 0;
 
+        /* Whole seconds: fractions would only flicker. */
         format_duration(age, sizeof(age), f->us / 1000000 * 1000000);
         buf_appends(&step, "");
         if (f->step >= 0)
@@ -504,6 +529,8 @@ void top_layout_head(const struct top_frame *f, const struct step_rate *rate, si
                 const char *p = pieces[piece];
                 size_t own = columns_count(p, strlen(p)) + (used ? 2 : 0);
 
+                /* A piece that does not fit is skipped, and a shorter one behind may still fit. An
+                 * alarm is cut rather than skipped. */
                 if (!*p || (used + own > width && !(alarm && piece == STATE)))
                         continue;
                 shown[piece] = true;
@@ -518,6 +545,7 @@ void top_layout_head(const struct top_frame *f, const struct step_rate *rate, si
                 }
 }
 
+/* The line stands below the head, on its own, because the sentence has the length of a line. */
 bool top_layout_hang(const struct top_frame *f, size_t width, struct buf *to)
 {
         const char *text = json_string_value(json_object_get(f->pace.hang, "text"));
@@ -542,6 +570,8 @@ static void end_table_line(struct buf *to, size_t start)
         buf_appends(to, "\n");
 }
 
+/* Without a terminal: one frame, no course of the rate. The ranks of several hosts would make the
+ * table too long. */
 void top_layout_table(const struct top_frame *f, const size_t *order, size_t width, struct buf *to)
 {
         struct top_layout l;

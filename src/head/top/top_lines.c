@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bytes are collected until a whole line is there. A slow reader wants only the newest state: of
+ * several whole lines all but the last are dropped unread, and the beginning of an unfinished line
+ * stays.
+ */
 #include "head/top/top_lines.h"
 
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
+/* A line of ten thousand hosts has megabytes. */
 enum { READ_SIZE = 64 << 10, LINE_MAX_SIZE = 64 << 20 };
 
 ssize_t top_lines_read(struct top_lines *l, int fd)
@@ -26,6 +32,7 @@ json_t *top_lines_take(struct top_lines *l)
         end = memrchr(data, '\n', buf_len(&l->bytes));
         if (!end)
                 return NULL;
+        /* The newline before, if the buffer has an earlier line. */
         start = memrchr(data, '\n', (size_t)(end - data));
         start = start ? start + 1 : data;
         j = json_loadb(start, (size_t)(end - start), 0, NULL);

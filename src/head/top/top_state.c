@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The line is written without a tree of JSON values: for ten thousand hosts the line has megabytes,
- * each second. A sample is kept as received, and its entries are found by rank.
+ * each second. A sample is kept as received, and its entries are found by rank: t->sampled[] points
+ * into t->nodes[], so a sample is replaced only by forget_sample() and all arrays are made anew
+ * when the plan changes (make_top_ranks()). Lives and steps of ranks are those of the rank board;
+ * only busy shares, whose mean over ten samples top shows, are kept here.
  */
 #include "head/top/top_state.h"
 
@@ -53,6 +56,8 @@ void top_state_forget(struct top_state *t)
         }
 }
 
+/* Frees all arrays; before the first plan there are none, and the loops of top_state_forget() do
+ * nothing. */
 static void drop_top_ranks(struct top_state *t)
 {
         top_state_forget(t);
@@ -62,6 +67,7 @@ static void drop_top_ranks(struct top_state *t)
         free(t->replicas);
 }
 
+/* Makes the arrays for the plan of the rank board, which has heard of the event before. */
 static void make_top_ranks(struct top_state *t)
 {
         drop_top_ranks(t);
@@ -76,6 +82,7 @@ static void make_top_ranks(struct top_state *t)
         top_state_forget(t);
 }
 
+/* Drops the sample of a node, and the pointers of its ranks into the sample. */
 static void forget_sample(struct top_state *t, struct top_state_node *n)
 {
         for (uint32_t i = 0; i < n->sample.n_ranks; i++)
@@ -98,6 +105,7 @@ static void on_top_event(void *ctx, const struct event *e)
                 t->busy[e->rank].n = 0;
 }
 
+/* Adds the share of a sample to the ring, which overwrites the oldest. */
 static void note_busy(struct top_busy *b, const struct sample_rank *k)
 {
         uint8_t percent = k->busy & ~SAMPLE_GUESSED;
@@ -117,6 +125,7 @@ void top_state_take(struct top_state *t, int node, struct sample *m)
                 return;
         forget_sample(t, n);
         *n = (struct top_state_node){ events_now_us(t->s.events), *m };
+        /* The arrays belong to @t now. */
         *m = (struct sample){ 0 };
         for (uint32_t i = 0; i < n->sample.n_ranks; i++) {
                 const struct sample_rank *k = &n->sample.ranks[i];
@@ -128,17 +137,20 @@ void top_state_take(struct top_state *t, int node, struct sample *m)
 
 /* --- the line --------------------------------------------------------------------------------- */
 
-/* A number of an agent, which may be anything. */
+/* A number of an agent, which may be anything: the limit keeps products and sums below within 64
+ * bits. */
 static int64_t bound_number(uint64_t n)
 {
         return (int64_t)MIN(n, UINT64_C(1) << 40);
 }
 
+/* Appends a member; the comma comes first, so that each object begins with a member of its own. */
 static void add_json_number(struct buf *b, const char *name, int64_t value)
 {
         buf_printf(b, ",\"%s\":%" PRId64, name, value);
 }
 
+/* Appends a text, escaped. */
 static void add_json_word(struct buf *b, const char *name, const char *text)
 {
         json_t *j = json_text(text);
@@ -166,9 +178,11 @@ static const char *name_wait(uint8_t op)
         }
 }
 
-/* @age_ms: of the sample. */
+/* Appends the numbers of a sampled rank. @rates: the sample has a predecessor, without which no
+ * rate is known. @age_ms: of the sample; times since an event have grown by so much meanwhile. */
 static void add_sampled_rank(struct buf *b, const struct sample_rank *k, bool rates, int64_t age_ms)
 {
+        /* Any other byte would break the JSON. */
         if ((k->state | 0x20) >= 'a' && (k->state | 0x20) <= 'z')
                 buf_printf(b, ",\"state\":\"%c\"", k->state);
         if (rates)
@@ -182,6 +196,8 @@ static void add_sampled_rank(struct buf *b, const struct sample_rank *k, bool ra
         }
 }
 
+/* Appends the mean of the last samples; a single second is too short to judge a rank by. One
+ * guessed sample makes the mean guessed. */
 static void add_busy(struct buf *b, const struct top_busy *busy)
 {
         size_t n = MIN(busy->n, (size_t)BUSY_SAMPLES);
@@ -198,10 +214,13 @@ static void add_busy(struct buf *b, const struct top_busy *busy)
         buf_printf(b, ",\"busy_by\":\"%s\"", guessed ? "looks" : "store");
 }
 
+/* Appends a rank. A rank that does not live has neither lag nor sample: its last numbers would look
+ * like the present. */
 static void add_top_rank(const struct top_state *t, struct buf *b, int rank,
                          const struct rank_board_steps *steps, const struct top_state_node *n,
                          int64_t age_ms)
 {
+        /* By enum rank_life; words of the JSON, a promise. */
         static const char *const lives[] = { "not started", "alive", "ended", "silent" };
         const struct rank_board_row *r = &t->ranks->rows[rank];
 
@@ -243,6 +262,7 @@ static void add_sampled_gpu(struct buf *b, const struct sample_gpu *g)
         buf_appends(b, "}");
 }
 
+/* Appends the numbers of a node. The first sample has no interval and so no rates. */
 static void add_node_sample(struct buf *b, const struct sample *m, int64_t age_ms)
 {
         add_json_number(b, "age_ms", age_ms);
@@ -261,6 +281,8 @@ static void add_node_sample(struct buf *b, const struct sample *m, int64_t age_m
         buf_appends(b, "]");
 }
 
+/* Appends a node with its ranks. Without a sample, such as in the first second, the node has only
+ * what the head knows. */
 static void add_top_node(const struct top_state *t, struct buf *b, size_t node,
                          const struct rank_board_steps *steps)
 {
@@ -299,6 +321,7 @@ static void add_hang(const struct top_state *t, struct buf *to)
         buf_appends(to, "}");
 }
 
+/* Appends the time since the last step; nothing before the first step. */
 static void add_pace(struct buf *to, const struct step_pace *p, int64_t now_us)
 {
         if (!p->had_us)
@@ -314,17 +337,20 @@ void top_state_json(const struct top_state *t, struct buf *to)
         int64_t now_us = events_now_us(t->s.events);
         int64_t hang_ms = t->s.hang_ms(t->s.ctx);
         int64_t stalled_ms = step_pace_stalled_ms(t->ranks->pace, now_us, hang_ms);
+        /* Small, unlike hosts: a tree of JSON is fine. */
         json_t *waits = t->s.waits(t->s.ctx);
         int shown = 0;
 
         if (hang_ms && t->ranks->plan->n_worlds > 1)
                 stalled_ms = hang_ms; /* another world may make steps */
 
+        /* The version of the format: members may come, none change their meaning. */
         buf_appends(to, "{\"v\":1");
         add_json_word(to, "run", t->s.run_id);
         add_json_word(to, "state", t->s.doing(t->s.ctx));
         add_json_number(to, "us", now_us);
         add_json_number(to, "attempt", t->ranks->attempt);
+        /* Before the first event of a plan the arrays are empty, and so is the list of hosts. */
         add_json_number(to, "num_nodes", t->n_nodes ? t->ranks->plan->num_nodes : 0);
         add_json_number(to, "world_size", t->n_ranks);
         add_json_number(to, "alive", t->ranks->alive);
@@ -350,6 +376,7 @@ void top_state_json(const struct top_state *t, struct buf *to)
         }
         buf_appends(to, ",\"hosts\":[");
         for (size_t i = 0; i < t->n_nodes; i++)
+                /* Spare and unused nodes have no row. */
                 if (t->ranks->plan->nodes[i].n_ranks) {
                         buf_appends(to, shown++ ? "," : "");
                         add_top_node(t, to, i, &steps);

@@ -21,6 +21,8 @@ struct top_sort_key {
         size_t host;
 };
 
+/* Returns the key of a host. Values are negated where the largest comes first; -1, not known, is
+ * then last. */
 static double find_sort_value(const struct top_frame_host *h, enum top_sort by)
 {
         switch (by) {
@@ -47,6 +49,7 @@ static double find_sort_value(const struct top_frame_host *h, enum top_sort by)
         return 0;
 }
 
+/* Hosts with equal values stay in the order of the run: qsort() is not stable. */
 static int compare_sort_keys(const void *a, const void *b)
 {
         const struct top_sort_key *x = a, *y = b;
@@ -79,6 +82,8 @@ const char *top_view_sort_name(enum top_sort by)
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
+/* Returns whether a host is open, to be read or set; valid until the next call. The array grows up
+ * to the highest number of a node. */
 static bool *find_open(struct top_view *v, const struct top_frame_host *h)
 {
         size_t node = (size_t)h->node, n = v->n_open;
@@ -110,6 +115,7 @@ static size_t count_alike(struct top_view *v, const struct top_frame *f, size_t 
         const char *role = at ? first_role(&f->hosts[v->order[at - 1]]) : "";
         size_t n = 0;
 
+        /* Only this order has all hosts with nothing odd together at the end. */
         if (v->sort != TOP_BY_ODDITY || v->unfolded || *v->filter || !at ||
             f->hosts[v->order[at - 1]].odd.worst != ODD_NOT)
                 return 0;
@@ -143,6 +149,8 @@ static void place_cursor(struct top_view *v, const struct top_frame *f, size_t p
                 if (h->node == v->at_node && k >= 0 && h->ranks[k].rank == v->at_rank)
                         host = i;
         }
+        /* A row that is gone, as its host was closed or filtered: the cursor stays at the same
+         * height. */
         v->selected = host < v->n_rows ? host : v->at_node < 0 ? 0 : v->selected;
         v->selected = MIN(v->selected, v->n_rows ? v->n_rows - 1 : 0);
         v->first = MIN(v->first, v->selected);
@@ -150,6 +158,7 @@ static void place_cursor(struct top_view *v, const struct top_frame *f, size_t p
                 v->first = v->selected - page + 1;
 }
 
+/* Lists the rows in the order of @v->order, and places the cursor. */
 static void find_top_rows(struct top_view *v, const struct top_frame *f, size_t page)
 {
         v->n_rows = 0;
@@ -176,6 +185,7 @@ void top_view_update(struct top_view *v, const struct top_frame *f, size_t page)
 {
         if (f->n_hosts && !v->begun) {
                 v->begun = true;
+                /* A single host shows its ranks at once. */
                 *find_open(v, &f->hosts[0]) = f->n_hosts == 1;
         }
         v->order = xrealloc(v->order, f->n_hosts + 1, sizeof(*v->order));
@@ -185,6 +195,7 @@ void top_view_update(struct top_view *v, const struct top_frame *f, size_t page)
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
+/* Puts the cursor on a row, and notes host and rank for the next order. */
 static void move_cursor(struct top_view *v, const struct top_frame *f, size_t to)
 {
         const struct top_row *r = &v->rows[to];
@@ -195,6 +206,7 @@ static void move_cursor(struct top_view *v, const struct top_frame *f, size_t to
         v->at_rank = r->rank < 0 ? r->rank : h->ranks[r->rank].rank;
 }
 
+/* Opens or closes the host of the cursor; a row for hosts alike opens into a row for each. */
 static void open_host(struct top_view *v, const struct top_frame *f, bool open)
 {
         size_t at = v->selected;
@@ -213,6 +225,7 @@ static void open_host(struct top_view *v, const struct top_frame *f, bool open)
         move_cursor(v, f, at);
 }
 
+/* Opens all hosts; when all are open, closes all. */
 static void toggle_all(struct top_view *v, const struct top_frame *f)
 {
         bool closed = false;
@@ -242,6 +255,7 @@ void top_view_key(struct top_view *v, const struct top_frame *f, enum top_key ke
         case TOP_KEY_PAGE_DOWN:
                 move_cursor(v, f, MIN(at + page, last));
                 break;
+        /* Follows the first row from now on, whichever host that is. */
         case TOP_KEY_FIRST:
                 v->at_node = -1;
                 break;

@@ -33,21 +33,23 @@ enum {
         TICK_MS = 1000,
 };
 
+/* What the rows between head and foot show, and where keys go. */
 enum top_mode { MODE_ROWS, MODE_FILTER, MODE_HELP, MODE_WHY, MODE_STOP };
 
 static volatile sig_atomic_t ending; /* number of a signal to end */
 
+/* All state of the screen, between top_screen_show() and its return. */
 struct top_paint {
         const struct top_screen *s;
         struct top_lines lines, why;
-        int why_fd; /* -1 = no answer is to come */
-        char *why_text;
+        int why_fd;     /* -1 = no answer is to come */
+        char *why_text; /* NULL = no answer yet */
         struct top_frame frame;
         struct step_rate *rate;
         struct top_view view;
         enum top_mode mode;
-        int64_t heard_ms;
-        bool quit, ascii;
+        int64_t heard_ms; /* clock_ms() of the last frame */
+        bool quit, ascii; /* @ascii: the locale is not UTF-8 */
 };
 
 static const char *const help_lines[] = {
@@ -72,6 +74,7 @@ static const char *const help_lines[] = {
         "OUT   time since the last output",
 };
 
+/* Only notes the signal: the loop ends, and top_screen_show() restores the terminal. */
 static void on_end_signal(int signo)
 {
         ending = signo;
@@ -86,6 +89,7 @@ static void paint_line(const struct top_paint *p, int y, struct buf *line, int a
         size_t n;
 
         buf_append(line, "", 1);
+        /* The bytes are this function's own until buf_clear(). */
         text = (char *)(uintptr_t)buf_data(line);
         for (char *c = text; p->ascii && *c; c++)
                 if ((unsigned char)*c >= 0x80)
@@ -93,12 +97,14 @@ static void paint_line(const struct top_paint *p, int y, struct buf *line, int a
         n = columns_fitting(text, strlen(text), (size_t)COLS);
         attrset(attribute);
         mvaddnstr(y, 0, text, (int)n);
+        /* The bar of the cursor reaches to the right edge. */
         if (attribute & A_REVERSE)
                 mvchgat(y, 0, -1, (attr_t)attribute, 0, NULL);
         attrset(A_NORMAL);
         buf_clear(line);
 }
 
+/* The same of a text that may have bytes for a terminal to obey. */
 static void paint_text(const struct top_paint *p, int y, const char *text, int attribute)
 {
         struct buf line = BUF_INIT;
@@ -120,6 +126,7 @@ static int paint_paragraph(const struct top_paint *p, int y, size_t indent, cons
                 size_t room = (size_t)MAX(COLS, (int)blanks + 1) - blanks;
                 size_t n = columns_fitting(at, strlen(at), room), cut = n;
 
+                /* Not within the blanks of the beginning, which are an indent. */
                 while (at[n] && cut > least && at[cut] != ' ')
                         cut--;
                 n = cut > least ? cut : MAX(n, (size_t)1);
@@ -147,6 +154,7 @@ static void paint_help(const struct top_paint *p)
         }
 }
 
+/* Paints the last line: keys that fit, the most needed first, or the question of the mode. */
 static void paint_foot(const struct top_paint *p)
 {
         const struct top_view *v = &p->view;
@@ -178,6 +186,7 @@ static int titles_line(const struct top_paint *p)
         return p->frame.pace.hang ? 2 : 1;
 }
 
+/* Returns the lines between titles and foot, at least one. */
 static size_t page_rows(const struct top_paint *p)
 {
         return (size_t)MAX(LINES - 2 - titles_line(p), 1);
@@ -193,6 +202,8 @@ static size_t find_order_place(const struct top_view *v, size_t host)
         return at;
 }
 
+/* Paints the table. The columns are chosen for each frame, so that a column appears with its first
+ * value. */
 static void paint_rows(const struct top_paint *p)
 {
         const struct top_view *v = &p->view;
@@ -223,6 +234,7 @@ static void paint_rows(const struct top_paint *p)
         buf_finish(&line);
 }
 
+/* Paints everything; ncurses sends only what has changed. */
 static void paint_screen(struct top_paint *p)
 {
         int64_t silent_ms = clock_ms() - p->heard_ms;
@@ -232,6 +244,7 @@ static void paint_screen(struct top_paint *p)
         erase();
         if (!p->frame.json) {
                 buf_appends(&line, "waiting for the run");
+                /* A run writes a line each second: the head hangs, or its machine is overloaded. */
         } else if (silent_ms >= SILENT_AFTER_MS) {
                 top_frame_age(silent_ms, age, sizeof(age));
                 buf_printf(&line, "no answer for %s  ", age);
@@ -253,6 +266,7 @@ static void paint_screen(struct top_paint *p)
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
+/* Drops an answer, or what has come of it. */
 static void end_why(struct top_paint *p)
 {
         fd_close(p->why_fd);
@@ -260,6 +274,8 @@ static void end_why(struct top_paint *p)
         top_lines_finish(&p->why);
 }
 
+/* Asks why ranks wait. While an answer is to come, another key asks nothing new and waits for the
+ * same answer. */
 static void begin_why_look(struct top_paint *p)
 {
         struct error err = { 0 };
@@ -273,6 +289,7 @@ static void begin_why_look(struct top_paint *p)
                 p->why_text = xstrdup(err.text);
 }
 
+/* An error of the order is shown where answers to why are. */
 static void end_stop_question(struct top_paint *p, bool yes)
 {
         struct error err = { 0 };
@@ -303,10 +320,13 @@ static void show_logs_of_row(const struct top_paint *p)
         intlist_finish(&ranks);
         endwin();
         p->s->show_logs(p->s->ctx, text);
+        /* The logs have overwritten the screen: paint all of it. */
         clearok(curscr, true);
         refresh();
 }
 
+/* Changes the filter, which takes effect with each key. Keys beyond ASCII come as several bytes and
+ * are ignored. */
 static void take_filter_key(struct top_paint *p, int key)
 {
         char *filter = p->view.filter;
@@ -348,6 +368,7 @@ static bool take_view_key(struct top_paint *p, int key)
         return false;
 }
 
+/* KEY_RESIZE comes in any mode and changes none. */
 static void take_screen_key(struct top_paint *p, int key)
 {
         if (key == KEY_RESIZE)
@@ -385,9 +406,11 @@ static bool take_run_lines(struct top_paint *p, json_t **ret_end)
         json_t *j = NULL;
         ssize_t n;
 
+        /* Reads all that is there: only the newest line counts. */
         while ((n = top_lines_read(&p->lines, p->s->fd)) > 0)
                 ;
         j = top_lines_take(&p->lines);
+        /* The last line of a run that has ended. */
         if (j && !json_object_get(j, "hosts")) {
                 *ret_end = j;
                 return false;
@@ -402,6 +425,8 @@ static bool take_run_lines(struct top_paint *p, json_t **ret_end)
         return n == -EAGAIN || n == -EINTR;
 }
 
+/* Reads what has come of an answer: each line replaces the text, the last one has no "more". An end
+ * without such a line keeps the text so far. */
 static void take_why_lines(struct top_paint *p)
 {
         ssize_t n = top_lines_read(&p->why, p->why_fd);
@@ -431,6 +456,7 @@ static bool turn_screen(struct top_paint *p, const sigset_t *mask, json_t **ret_
                 goes_on = take_run_lines(p, ret_end);
         if (n > 0 && v[2].revents)
                 take_why_lines(p);
+        /* Also without input: SIGWINCH becomes a key of ncurses. */
         while (!p->quit && (key = getch()) != ERR)
                 take_screen_key(p, key);
         if (n > 0 && v[0].revents & (POLLHUP | POLLERR))
@@ -450,9 +476,11 @@ static void catch_signals(struct sigaction *before, sigset_t *mask)
 
         ending = 0;
         sigemptyset(&blocked);
+        /* Blocked, as the others, so that a new size cannot come between painting and ppoll(). */
         sigaddset(&blocked, SIGWINCH);
         for (size_t i = 0; i < ARRAY_SIZE(end_signals); i++) {
                 sigaction(end_signals[i], NULL, &before[i]);
+                /* As under nohup: stays ignored. */
                 if (before[i].sa_handler == SIG_IGN)
                         continue;
                 sigaction(end_signals[i], &end, NULL);
@@ -461,6 +489,7 @@ static void catch_signals(struct sigaction *before, sigset_t *mask)
         sigprocmask(SIG_BLOCK, &blocked, mask);
 }
 
+/* Undoes catch_signals(); a signal that is still pending comes now, to the handler of before. */
 static void release_signals(const struct sigaction *before, const sigset_t *mask)
 {
         for (size_t i = 0; i < ARRAY_SIZE(end_signals); i++)
@@ -468,11 +497,14 @@ static void release_signals(const struct sigaction *before, const sigset_t *mask
         sigprocmask(SIG_SETMASK, mask, NULL);
 }
 
+/* Takes the terminal over. False: the terminal is unknown, or cannot address the cursor, such as
+ * "dumb". */
 static bool open_screen(SCREEN **ret)
 {
         *ret = newterm(NULL, stdout, stdin);
         if (!*ret)
                 return false;
+        /* NULL and -1 are the two ways in which terminfo says no. */
         if (!tigetstr("cup") || tigetstr("cup") == (char *)-1) {
                 endwin();
                 delscreen(*ret);
@@ -483,6 +515,7 @@ static bool open_screen(SCREEN **ret)
         nonl();
         keypad(stdscr, true);
         nodelay(stdscr, true);
+        /* The default of ncurses, a second, makes Esc feel broken. */
         set_escdelay(ESCAPE_MS);
         curs_set(0);
         return true;
@@ -493,6 +526,7 @@ enum top_screen_end top_screen_show(const struct top_screen *s, json_t **ret_end
         struct step_rate rate = { 0 };
         struct top_paint p = { .s = s, .why_fd = -1, .rate = &rate, .heard_ms = clock_ms() };
         struct sigaction before[ARRAY_SIZE(end_signals)];
+        /* newterm() and not initscr(), which ends the process on an unknown terminal. */
         SCREEN *screen;
         bool goes_on = true;
         sigset_t mask;
