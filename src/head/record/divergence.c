@@ -57,6 +57,8 @@ void divergence_offer(struct divergence_search *s, int rank, int64_t us, const c
 {
         va_list args;
 
+        /* A sign is computed, and may lie behind the end: no divergence is later than the
+         * failure. */
         us = MIN(us, s->in->until_us);
         if (s->best.rank >= 0 && s->best.us <= us)
                 return;
@@ -117,6 +119,7 @@ static void look_at_waits(struct divergence_search *s)
         for (size_t i = 1; i < n; i++)
                 if (is_more_missing(&s->ranks[i], worst, by_key))
                         worst = &s->ranks[i];
+        /* From here on the number of the others. */
         waiting -= worst->wait.lasts;
         if (waiting && divergence_is_half(s, waiting + 1) &&
             s->in->until_us - since > WAITS * usual + WAIT_LEAST_US &&
@@ -130,7 +133,8 @@ static void look_at_waits(struct divergence_search *s)
 
 /* --- output and exits ------------------------------------------------------------------------- */
 
-/* Whether the others went on to write, and had written about as much as this rank. */
+/* Whether the others went on to write, and had written about as much as this rank. Ranks that write
+ * at different rates, such as a rank 0 with the reports, cannot be compared. */
 static bool has_fallen_silent(const struct divergence_search *s, uint32_t rank)
 {
         const struct trace_log *log = s->in->log;
@@ -218,6 +222,8 @@ static void look_at_exits(struct divergence_search *s)
 
 /* --- processor -------------------------------------------------------------------------------- */
 
+/* Whether the newest samples are all of one class. '-' is between the classes, 0 means too few
+ * samples. */
 static bool is_steady(const struct rank_view *r)
 {
         for (int i = 1; i < DIVERGENCE_SECONDS; i++)
@@ -238,6 +244,7 @@ static void look_at_processors(struct divergence_search *s)
         size_t counts[128] = { 0 }, n = (size_t)s->in->n_ranks;
 
         for (size_t i = 0; i < n; i++)
+                /* Ranks in no steady state are counted at 0, where nothing is looked up. */
                 counts[is_steady(&s->ranks[i]) ? (unsigned char)s->ranks[i].cpu[0] & 127 : 0]++;
         for (size_t i = 0; i < n; i++) {
                 const struct rank_view *r = &s->ranks[i];
@@ -252,7 +259,8 @@ static void look_at_processors(struct divergence_search *s)
 
 /* ---------------------------------------------------------------------------------------------- */
 
-/* Whether the failed rank was at work shortly before the failure: not waiting for another rank. */
+/* Whether the failed rank was at work shortly before the failure: not waiting for another rank. The
+ * pauses between its acts tell how long "shortly" is; the longest quarter may be waits. */
 static bool has_failed_by_itself(const struct divergence_search *s)
 {
         size_t n = s->n_acts;
@@ -262,11 +270,13 @@ static bool has_failed_by_itself(const struct divergence_search *s)
                 return false;
         silent_us = s->in->until_us - s->acts[n - 1];
         for (size_t i = 0; i + 1 < n; i++)
+                /* From times to distances. */
                 s->acts[i] = s->acts[i + 1] - s->acts[i];
         qsort(s->acts, n - 1, sizeof(*s->acts), compare_times);
         return silent_us <= FRESH * s->acts[(n - 1) * 3 / 4] + DIVERGENCE_LEAST_US;
 }
 
+/* The signs by which another rank may be to blame. */
 static void look_at_all(struct divergence_search *s)
 {
         divergence_look_at_steps(s);
@@ -292,8 +302,10 @@ void divergence_find(const struct divergence_input *in, struct divergence *ret)
                 look_at_all(&s);
         look_at_errors(&s);
         look_at_exits(&s);
+        /* The weakest sign, for a job that was stopped by hand or by a time limit. */
         if (s.best.rank < 0 && in->cause_rank < 0)
                 look_at_processors(&s);
+        /* Nothing came before the failure: the failure itself is the divergence. */
         if (s.best.rank < 0 && in->cause_rank >= 0)
                 divergence_offer(&s, in->cause_rank, in->until_us, "rank %d fails", in->cause_rank);
         *ret = s.best;

@@ -12,6 +12,8 @@
 
 enum { SIGMAS = 6 /* beyond these a delay is no chance */ };
 
+/* Finds the step reached by half of the ranks. Ranks without a step count with -1: when more
+ * than half have none, there is no top. */
 static void find_top(struct divergence_search *s)
 {
         size_t n = (size_t)s->in->n_ranks;
@@ -23,11 +25,14 @@ static void find_top(struct divergence_search *s)
         free(steps);
 }
 
+/* The place for a step in the ring of a rank; steps of the window do not share a place. */
 static int64_t *time_of_step(const struct divergence_search *s, size_t rank, int64_t step)
 {
         return &s->times[rank * DIVERGENCE_WINDOW + (size_t)(step % DIVERGENCE_WINDOW)];
 }
 
+/* Notes when each rank reached each step of the window. A step that a rank tells twice has the
+ * later time. */
 static void fill_times(struct divergence_search *s)
 {
         const struct trace_log *log = s->in->log;
@@ -98,10 +103,12 @@ static void norm_each_rank(const struct divergence_search *s, struct step_norm *
                 for (size_t k = 0; k < n; k++)
                         room[all++] = llabs(delays[k] - norm->delay_us[i]);
         }
+        /* Of normal noise the standard deviation is 1.48 times the median of distances. */
         norm->sigma_us = divergence_median(room, all) * 3 / 2;
 }
 
-/* When the next step of a rank is due, with the rank's usual delay. */
+/* When the next step of a rank is due, with the rank's usual delay. A rank far behind the window is
+ * measured by its own last step; a step that half of the ranks have not told is never due. */
 static int64_t due_time(const struct divergence_search *s, const struct step_norm *norm,
                         size_t rank)
 {
@@ -126,6 +133,8 @@ static void find_late_rank(struct divergence_search *s)
         norm_each_step(s, &norm, room);
         norm_each_rank(s, &norm, room);
         for (size_t i = 0; i < n; i++) {
+                /* Two tests: the next step is overdue, and the rank has told nothing for a few
+                 * steps. Together these leave out a rank that is slow but goes on. */
                 const struct rank_view *r = &s->ranks[i];
                 int64_t due = due_time(s, &norm, i);
 

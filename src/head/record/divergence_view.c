@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A single pass over the log, in the order of time. Each event changes the view of its rank, so
+ * that at the end a view has the state at the failure: events behind the failure are left out, but
+ * for waits that began before. Beside the views the pass collects usual durations of waits and the
+ * acts of the failed rank.
+ */
 #include "head/record/divergence_private.h"
 
 #include <string.h>
 
 #include "wire/store_msg.h"
 
-/* A class of processor use: stopped, in the kernel, busy, idle, or between these. */
+/* A class of processor use: stopped, in the kernel, busy, idle, or between these. The gap between
+ * busy and idle keeps a rank near a limit from changing its class with each sample. */
 static char classify_sample(const struct trace_event *e)
 {
         if (e->more == 'T' || e->more == 't' || e->more == 'D')
@@ -13,6 +20,8 @@ static char classify_sample(const struct trace_event *e)
         return e->number >= 50 ? 'B' : e->number < 10 ? 'I' : '-';
 }
 
+/* Shifts the newest class in. The time of the last change is kept, because the divergence is the
+ * change and not the state. */
 static void take_sample_class(struct rank_view *r, const struct trace_event *e)
 {
         char now = classify_sample(e);
@@ -25,12 +34,14 @@ static void take_sample_class(struct rank_view *r, const struct trace_event *e)
         r->cpu[DIVERGENCE_SECONDS - 1] = now;
 }
 
+/* Notes an act of the failed rank. */
 static void take_act(struct divergence_search *s, const struct trace_event *e)
 {
         if (s->in->cause_rank >= 0 && e->rank == (uint32_t)s->in->cause_rank)
                 s->acts[s->n_acts++] = e->us;
 }
 
+/* Standard error is kept apart: its bursts are last words, and standard output has a rhythm. */
 static void take_output(struct rank_view *r, const struct trace_event *e)
 {
         if (e->more & 1) {
@@ -46,6 +57,8 @@ static void take_output(struct rank_view *r, const struct trace_event *e)
 static void take_wait(struct divergence_search *s, struct rank_view *r, const struct trace_event *e)
 {
         uint8_t status = (uint8_t)(e->number >> 8);
+        /* A request is recorded at its end, with the time it took; a malformed time must not
+         * overflow. */
         int64_t since = e->us - (int64_t)MIN(e->more, (uint64_t)INT64_MAX / 2);
 
         if (since > s->in->until_us || !trace_event_waits(e))

@@ -15,9 +15,9 @@
 #include "head/record/step_times.h"
 
 enum {
-        NODES_LEAST = 4,
-        STEPS_LEAST = 20,
-        SIGMAS = 7,
+        NODES_LEAST = 4,  /* a median of fewer says nothing of one */
+        STEPS_LEAST = 20, /* of a node */
+        SIGMAS = 7,       /* beyond these a distance is no chance */
 };
 
 #define LEAST    0.04
@@ -39,6 +39,7 @@ static double median_of(double *v, size_t n)
 
 /* --- steps ------------------------------------------------------------------------------------ */
 
+/* By step, then by time: the ranks of a step lie together, the middle one is the median. */
 static int compare_steps(const void *a, const void *b)
 {
         const struct timed_step *x = a, *y = b;
@@ -48,6 +49,7 @@ static int compare_steps(const void *a, const void *b)
         return (x->us > y->us) - (x->us < y->us);
 }
 
+/* By node, rank and step. */
 static int compare_by_rank(const void *a, const void *b)
 {
         const struct timed_step *x = a, *y = b;
@@ -74,6 +76,7 @@ static double find_delays(struct step_list *l, double *room)
                 median = l->v[i + (end - i) / 2].us;
                 for (size_t k = i; k < end; k++)
                         l->v[k].delay_us = (double)(l->v[k].us - median);
+                /* Steps that no rank told leave a gap. */
                 if (i && l->v[i - 1].step + 1 == l->v[i].step)
                         room[n_room++] = (double)(median - before);
                 before = median;
@@ -96,11 +99,13 @@ static bool waits_for_others(const struct step_list *l)
                 square += change * change;
                 before = change;
         }
+        /* Half of the way between both correlations. */
         return product < -square / 4;
 }
 
 /* --- nodes ------------------------------------------------------------------------------------ */
 
+/* What is compared of a node. */
 struct node_pace {
         size_t steps;
         double own_us, delay_us; /* medians; own_us NAN = not known */
@@ -150,6 +155,7 @@ static void offer_slowest(const struct node_pace *nodes, size_t n_nodes, double 
                         most = get(&nodes[i]) - median;
                         slowest = i;
                 }
+        /* The larger of both shares, own part or delay, is kept. */
         if (most > SIGMAS * spread && most > LEAST * step_us &&
             most * 100 / step_us > best->percent)
                 *best = (struct slow_node){ (int)slowest, most * 100 / step_us,

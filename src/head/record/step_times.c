@@ -11,7 +11,7 @@
 
 #include "base/memory.h"
 
-enum { STEPS_LEAST = 20 };
+enum { STEPS_LEAST = 20 }; /* of a rank; a mean of fewer is chance */
 
 /* Sums for the cells of a row. */
 struct row_sums {
@@ -25,6 +25,7 @@ struct rank_mean {
         double us; /* sum, then mean */
 };
 
+/* The slowest first, then by number. */
 static int compare_means(const void *a, const void *b)
 {
         const struct rank_mean *x = a, *y = b;
@@ -58,6 +59,8 @@ static struct rank_mean *find_means(const struct step_list *l, size_t n_ranks, s
         return v;
 }
 
+/* Finds first and last step and time. The list is in the order of time and not of steps: a restart
+ * goes back. */
 static void find_bounds(struct step_times *t, const struct step_list *l)
 {
         t->first = t->last = l->v[0].step;
@@ -84,6 +87,7 @@ static size_t *make_step_rows(struct step_times *t, const struct rank_mean *mean
                 struct step_row *r = &t->rows[MIN(i, t->n_rows - 1)];
 
                 row_of[means[i].rank] = MIN(i, t->n_rows - 1);
+                /* A second rank in the row makes a row of others. */
                 r->rank = r->n ? -1 : means[i].rank;
                 r->own_us = (r->own_us * (double)r->n + means[i].us) / (double)(r->n + 1);
                 r->n++;
@@ -131,6 +135,7 @@ void step_times_find(struct step_times *t, const struct trace_log *log,
         *t = (struct step_times){ .columns = MAX(columns, (size_t)1) };
         step_list_collect(log, places, &l);
         means = find_means(&l, places->n_ranks, &n);
+        /* With a single rank there is nothing to compare. */
         if (n > 1) {
                 find_bounds(t, &l);
                 /* More columns than steps would have gaps. */
@@ -154,6 +159,7 @@ void step_times_finish(struct step_times *t)
 
 int step_times_shade(const struct step_times *t, double own_us)
 {
+        /* Finer near the median, where most ranks are. */
         static const double least[] = { 1.1, 1.25, 1.6, 2.5 };
         int shade = 0;
 
@@ -164,6 +170,7 @@ int step_times_shade(const struct step_times *t, double own_us)
         return shade;
 }
 
+/* What is known of a rank in the pass over the log. */
 struct rank_pace {
         int64_t step, us; /* the newest; step -1 = none */
         double waited_us; /* since then */
@@ -182,6 +189,7 @@ void step_list_collect(const struct trace_log *log, const struct trace_places *p
                 struct rank_pace *p = e->rank < places->n_ranks ? &paces[e->rank] : NULL;
 
                 if (p && trace_event_waits(e) && p->step >= 0)
+                        /* A wait that began before the last step counts from the step on. */
                         p->waited_us += (double)MIN((int64_t)e->more, e->us - p->us);
                 if (!p || e->kind != TRACE_STEP)
                         continue;
@@ -190,6 +198,7 @@ void step_list_collect(const struct trace_log *log, const struct trace_places *p
                         .rank = e->rank,
                         .step = (int64_t)e->number,
                         .us = e->us,
+                        /* A step that was left out would make the next one look twice as long. */
                         .own_us = p->step >= 0 && (int64_t)e->number == p->step + 1
                                           ? (double)(e->us - p->us) - p->waited_us
                                           : -1,

@@ -20,15 +20,17 @@
 
 enum {
         EVENTS_FILE_MAX = 64 << 20,
-        RANKS_MAX = 1 << 20,
-        NODES_MAX = 65536,
-        NOTES_MAX = 1000,
+        RANKS_MAX = 1 << 20, /* as the plan: PLAN_MAX_RANKS */
+        NODES_MAX = 65536,   /* of run.json, which may be damaged */
+        NOTES_MAX = 1000,    /* a job may restart for days */
         HANG_FILE_MAX = 64 << 20,
         SAME_MOMENT_US = 10000, /* of two records of the same end */
         WORDS_US = 1000000,     /* of the end, and of the words that tell its reason */
 };
+/* A day: a damaged number must not overflow. */
 static const int64_t PAUSE_MAX_MS = INT64_C(86400000);
 
+/* Returns @missing if the member is missing or no integer. */
 static int64_t read_json_number(const json_t *j, const char *name, int64_t missing)
 {
         const json_t *n = json_object_get(j, name);
@@ -45,6 +47,7 @@ const char *story_host(const struct story *s, int node, int rank)
 
 int64_t story_last_us(const struct story *s)
 {
+        /* A run that was killed has no end: the last trace of a rank counts. */
         int64_t last = MAX(s->times.end_us, s->times.ordered_us);
 
         if (s->log.n)
@@ -55,6 +58,8 @@ int64_t story_last_us(const struct story *s)
 bool story_diverged_before(const struct story *s)
 {
         const struct divergence *d = &s->divergence;
+        /* Last words begin up to a second before the end of a process, and tell only the failure
+         * once more. */
         int64_t same_us = d->words ? WORDS_US : SAME_MOMENT_US;
 
         return d->rank >= 0 && (d->rank != s->cause_rank || s->times.failed_us - d->us >= same_us);
@@ -65,6 +70,7 @@ bool story_is_told(const struct story *s, const struct story_note *n)
         const char *verdict = json_member(s->summary, "verdict");
 
         if (!strcmp(n->what, "node.lost"))
+                /* The verdict of a lost node quotes the reason. */
                 return !strcmp(story_host(s, n->node, -1), json_member(s->summary, "host")) &&
                        *n->text && strstr(verdict, n->text);
         if (!strcmp(n->what, "run.restart"))
@@ -82,6 +88,7 @@ int64_t story_failure_us(const json_t *f)
 
 const char *story_failure_words(const json_t *f)
 {
+        /* "said": the report of a rank, where no text was chosen. */
         const char *text = json_member(f, "text"), *words = *text ? text : json_member(f, "said");
         char own[32];
         size_t len = (size_t)snprintf(own, sizeof(own), "rank %lld: ",
@@ -135,6 +142,7 @@ static int load_events(struct story *s, int dir, struct error *err)
                 if (json_is_object(j))
                         json_array_append(s->events, j);
                 json_decref(j);
+                /* A line that is no JSON is skipped: events behind may be whole. */
                 at = nl ? nl + 1 : end;
         }
         return 0;
@@ -158,6 +166,7 @@ static char *load_why(const struct story *s, int dir)
 
                 if (!strcmp(ev, "run.hang"))
                         found = json_member(j, "text");
+                /* A hang of an earlier attempt is not the reason of this end. */
                 else if (!strcmp(ev, "run.restart"))
                         found = NULL;
                 told |= found != NULL;
@@ -170,6 +179,7 @@ static char *load_why(const struct story *s, int dir)
         return text;
 }
 
+/* Failures of their own before echoes, each by time. */
 static int compare_failures(const void *a, const void *b)
 {
         const json_t *f = *(json_t *const *)a, *g = *(json_t *const *)b;
@@ -197,6 +207,7 @@ static void sort_failures(struct story *s)
         json_array_foreach(all, i, f) if (is_failure(f)) v[n++] = f;
         qsort(v, n, sizeof(json_t *), compare_failures);
         s->failures = json_array();
+        /* The cause is not always the earliest: severity may have decided. */
         while (cause < n && !is_cause(s, v[cause]))
                 cause++;
         if (cause < n)
@@ -207,6 +218,7 @@ static void sort_failures(struct story *s)
         free(v);
 }
 
+/* Makes nodes and ranks by the plan in run.json; nothing is known of them yet. */
 static void make_places(struct story *s)
 {
         const json_t *nodes = json_object_get(s->run, "nodes"), *node, *rank;
@@ -247,6 +259,8 @@ struct told_event {
         const json_t *j;
 };
 
+/* Notes when the node reached a state, the newest time counts. An event with another host means
+ * that a spare has taken the place. */
 static void take_node_event(struct story *s, const struct told_event *e)
 {
         struct story_node *n = &s->nodes[e->node];
@@ -269,12 +283,14 @@ static void take_node_event(struct story *s, const struct told_event *e)
                 n->lost = true;
 }
 
+/* Notes the life of a rank; a new start forgets the attempt before. */
 static void take_rank_event(struct story *s, const struct told_event *e)
 {
         struct story_rank *r = &s->ranks[e->rank];
 
         if (!strcmp(e->ev, "rank.started")) {
                 *r = (struct story_rank){ e->us, -1, -1, 0, 0, r->waited };
+                /* The pause of a restart is an estimate; a rank may have started earlier. */
                 s->starts.now.ordered_us = MIN(s->starts.now.ordered_us, e->us);
                 if (e->node >= 0)
                         s->node_of[e->rank] = e->node; /* a spare host may have taken the rank */
@@ -297,6 +313,7 @@ static void mark_waiting_role(struct story *s, const char *name)
         }
 }
 
+/* Whether the event belongs among "what happened". */
 static bool is_worth_a_note(const char *ev)
 {
         static const char *const evs[] = { "node.failed",  "node.lost",   "node.replaced",
@@ -311,6 +328,7 @@ static bool is_worth_a_note(const char *ev)
         return false;
 }
 
+/* Takes what concerns the run as a whole, and keeps notes. */
 static void take_event_of_run(struct story *s, const struct told_event *e)
 {
         int64_t pause_ms = read_json_number(e->j, "ms", -1);
@@ -328,6 +346,8 @@ static void take_event_of_run(struct story *s, const struct told_event *e)
                 s->restarts++;
                 s->times.restarted_us = e->us;
                 s->times.stop_us = -1;
+                /* The order to start is not recorded again: the end of the announced pause stands
+                 * for the order. */
                 if (pause_ms >= 0)
                         s->starts.now.ordered_us =
                                 MIN(e->us, INT64_MAX / 2) + MIN(pause_ms, PAUSE_MAX_MS) * 1000;
@@ -356,13 +376,16 @@ static bool may_begin_attempt(const char *ev)
         return false;
 }
 
+/* Whether the event belongs to a running attempt, so that an earlier connection is of this attempt,
+ * too. */
 static bool ends_attempt(const char *ev)
 {
         return !strncmp(ev, "rank.", 5) || !strcmp(ev, "run.stop");
 }
 
-/* Returns by which events a next attempt begins. Hosts for it may be connected before
- * run.restart. */
+/* Returns by which events a next attempt begins, an entry per event, malformed ones included. Hosts
+ * for it may be connected before run.restart: the first such event since the last sign of the
+ * attempt before counts. */
 static bool *mark_begins(const struct story *s)
 {
         size_t n = json_array_size(s->events), first = n;
@@ -383,6 +406,7 @@ static bool *mark_begins(const struct story *s)
         return begins;
 }
 
+/* A single pass, in the order of the file, which is that of time. */
 static void take_events(struct story *s)
 {
         bool *begins = mark_begins(s);
@@ -463,6 +487,7 @@ static int64_t find_failure(const struct story *s)
             s->ranks[s->cause_rank].exited_us >= 0)
                 us = us < 0 ? s->ranks[s->cause_rank].exited_us
                             : MIN(us, s->ranks[s->cause_rank].exited_us);
+        /* From behind: a rank that started again has several ends. */
         for (size_t i = s->log.n; i-- && s->cause_rank >= 0;) {
                 const struct trace_event *e = &s->log.v[i];
 
@@ -515,6 +540,7 @@ struct world_story {
 
 static struct world_story begin_world(const struct story *s, int first, int n)
 {
+        /* Copied whole, then .v is replaced: keys and samples are lent. */
         struct world_story w = { first, n, s->log };
 
         w.log.n = 0;
@@ -534,6 +560,7 @@ static struct world_story begin_world(const struct story *s, int first, int n)
  */
 static void find_divergence(struct story *s, const struct world_story *w, const bool *follows)
 {
+        /* A rank named by a decision of hnlaunch has not failed: no rank is the cause. */
         int cause = is_launchers(s) ? -1 : s->cause_rank;
         const struct listed_role *role = role_list_find(&s->roles, w->first);
         struct divergence_input in = { .log = &w->log,
@@ -544,6 +571,7 @@ static void find_divergence(struct story *s, const struct world_story *w, const 
         struct divergence d = { .rank = -1 };
 
         if (s->times.failed_us < 0 || !w->log.n || !w->n ||
+            /* Another world did not wait for the failed rank. */
             (cause >= 0 && (cause < w->first || in.cause_rank >= w->n)))
                 return;
         divergence_find(&in, &d);
@@ -577,6 +605,7 @@ static void find_slow_places(struct story *s, const struct world_story *w)
         struct slow_node found = { .node = -1 };
 
         for (int r = 0; r < w->n; r++)
+                /* Each rank is a node of its own, so that slow_node_find() compares ranks. */
                 own[r] = r;
         slow_node_find(&w->log, &nodes, &found);
         keep_slower(&s->slow.node, &found, 0);
@@ -629,6 +658,7 @@ int story_load(struct story *s, const char *id, struct error *err)
         struct trace_places places;
         int r;
 
+        /* From here on story_finish() may free everything. */
         *s = (struct story){ .times = { -1, -1, -1, -1, -1 } };
         s->run = load_object(dir, "run.json");
         s->summary = run_records_summary(dir);
@@ -643,6 +673,7 @@ int story_load(struct story *s, const char *id, struct error *err)
         places = (struct trace_places){ s->node_of, s->n_ranks, s->n_nodes };
         r = trace_log_load(&s->log, dir, "trace", &places, err);
         add_steps_of_events(s);
+        /* The newest attempt is told; steps of the one before would look like a step back. */
         trace_log_drop_before(&s->log, s->times.restarted_us);
         find_explanations(s);
         return r;

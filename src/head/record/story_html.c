@@ -19,7 +19,7 @@
 #include "head/record/story_text.h"
 
 enum {
-        FAILURES = 40,
+        FAILURES = 40, /* rows, each of ranks with the same end */
         NOTES = 200,
         PLACE_SHORT = 44, /* characters on a line */
         ZOOM_PART = 5, /* an end smaller than this part of the run is shown once more, enlarged */
@@ -94,6 +94,7 @@ void html_text(struct buf *to, const char *text)
         }
 }
 
+/* Appends an element; @text alone is of others, and escaped. */
 static void put_element(struct buf *to, const char *open, const char *text, const char *close)
 {
         buf_appends(to, open);
@@ -113,6 +114,7 @@ static void put_sentence(struct buf *to, const char *open, char *text, const cha
 static void put_top(struct buf *to, const struct story *s, const char *no_verdict)
 {
         const char *verdict = json_member(s->summary, "verdict");
+        /* A run without a verdict has no mark. */
         bool bad = json_integer_value(json_object_get(s->summary, "code")) != 0;
 
         buf_appends(to, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
@@ -131,6 +133,7 @@ static void put_top(struct buf *to, const struct story *s, const char *no_verdic
         put_sentence(to, "<p>", story_roles_text(s), "</p>\n");
 }
 
+/* Appends a box with all sentences that tell why; no box without any. */
 static void put_explanations(struct buf *to, const struct story *s)
 {
         CLEANUP(buf_finish) struct buf box = BUF_INIT;
@@ -148,6 +151,7 @@ static void put_explanations(struct buf *to, const struct story *s)
         }
 }
 
+/* Appends the picture of the first start, and a line for each later one. */
 static void put_start(struct buf *to, const struct story *s)
 {
         static const char arrow[] = "\xe2\x86\x92";
@@ -170,6 +174,8 @@ static void put_start(struct buf *to, const struct story *s)
         buf_appends(to, "</section>\n");
 }
 
+/* Appends lanes of the whole run, and the end once more when divergence and failure would lie too
+ * close to be told apart. */
 static void put_ranks(struct buf *to, const struct story *s)
 {
         int64_t last = story_last_us(s), from = MAX(s->times.ordered_us, s->times.restarted_us);
@@ -180,9 +186,12 @@ static void put_ranks(struct buf *to, const struct story *s)
         from = MAX(from, INT64_C(0));
         buf_appends(to, "<section><h2>The ranks</h2>");
         picture_ranks(to, s, from, last, 0);
+        /* As much before the divergence as behind, at least a tenth of the run, or ten seconds of a
+         * long one. */
         zoom = s->divergence.rank >= 0 ? MIN(2 * (end - s->divergence.us), end - from) : 0;
         zoom = MAX(zoom, MIN((end - from) / ZOOM_PART / 2, INT64_C(10000000)));
         if (s->times.failed_us >= 0 && zoom > 0 && zoom < (last - from) / 2) {
+                /* A little of what followed. */
                 int64_t until = MIN(end + zoom / 4, last);
 
                 put_element(to, "<h3>The last ", story_span(until - (end - zoom)).text,
@@ -212,6 +221,7 @@ static int compare_rank_numbers(const void *a, const void *b)
         return *(const int *)a - *(const int *)b;
 }
 
+/* Whether two failures share a row. A failure without a rank (a node) has a row of its own. */
 static bool is_same_failure(const json_t *a, const json_t *b)
 {
         static const char *const members[] = { "signal", "code", "echo" };
@@ -220,6 +230,7 @@ static bool is_same_failure(const json_t *a, const json_t *b)
                 const json_t *x = json_object_get(a, members[i]),
                              *y = json_object_get(b, members[i]);
 
+                /* Two missing members are equal. */
                 if (x != y && (!x || !y || !json_equal(x, y)))
                         return false;
         }
@@ -245,6 +256,7 @@ static char *make_place(const struct story *s, struct failure_row *r)
                          strlen(all) > 200 ? "\xe2\x80\xa6" : "");
 }
 
+/* Appends a row, with the time of the first of its failures. */
 static void put_failure(struct buf *to, const struct story *s, struct failure_row *r)
 {
         const json_t *code = json_object_get(r->first, "code");
@@ -276,6 +288,7 @@ static size_t fold_failures(const struct story *s, struct failure_row *rows, siz
         {
                 if (!i && story_verdict_has_first(s))
                         continue;
+                /* FAILURES rows at most: no need for a hash. */
                 for (k = 0; k < n && !is_same_failure(rows[k].first, f); k++)
                         ;
                 if (k == FAILURES) {
@@ -323,6 +336,7 @@ static void put_place(struct buf *to, const char *place, const char *words)
         put_element(to, "", words, "</td>");
 }
 
+/* Appends the attempts of a run with restarts, cause and decision of each. */
 static void put_attempts(struct buf *to, const struct story *s)
 {
         const json_t *all = json_object_get(s->summary, "attempts");
@@ -348,6 +362,7 @@ static void put_attempts(struct buf *to, const struct story *s)
         buf_appends(to, "</section>\n");
 }
 
+/* Appends "what happened", without what the verdict or the sentences have told. */
 static void put_notes(struct buf *to, const struct story *s)
 {
         size_t shown = 0;
@@ -375,6 +390,7 @@ static void put_notes(struct buf *to, const struct story *s)
                 buf_appends(to, "</table></section>\n");
 }
 
+/* Appends a row of the last table; nothing without a text. */
 static void put_fact(struct buf *to, const char *name, const char *text)
 {
         if (!*text)
@@ -391,12 +407,14 @@ static void put_command(struct buf *to, const struct story *s)
         CLEANUP(free_textp) char *command = xasprintf("hnlaunch %s", line);
         size_t n = strlen(argv), len = strlen(line);
 
+        /* Both are quoted for a shell in the same way, so ends can be compared. */
         if (len < n || strcmp(line + len - n, argv) != 0)
                 put_fact(to, "program", argv);
         if (len)
                 put_fact(to, "command", command);
 }
 
+/* Appends what a reader needs to run the same again. */
 static void put_facts(struct buf *to, const struct story *s)
 {
         buf_appends(to, "<section><h2>Program and versions</h2><table>\n");
@@ -406,6 +424,7 @@ static void put_facts(struct buf *to, const struct story *s)
         for (size_t i = 0; i < s->n_notes; i++)
                 if (!strcmp(s->notes[i].what, "run.library"))
                         put_fact(to, "library of the ranks", s->notes[i].text);
+        /* With traces of a single node there is nothing to say of gaps or clocks. */
         if (!s->log.n || s->n_nodes > 1) {
                 CLEANUP(free_textp) char *traces = story_traces_text(s);
 

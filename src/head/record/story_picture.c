@@ -17,22 +17,24 @@
 #include "head/record/story_text.h"
 
 enum {
-        CHART = 1000, /* units of a row's width */
-        ROW = 18,     /* height of a row */
-        START_NODES = 1000,
-        LANES = 64,
-        SERIES_NODES = 16,
-        POINTS = 240, /* of a series */
+        CHART = 1000,       /* units of a row's width */
+        ROW = 18,           /* height of a row */
+        START_NODES = 1000, /* rows of the start */
+        LANES = 64,         /* ranks with a lane */
+        SERIES_NODES = 16,  /* nodes with series */
+        POINTS = 240,       /* of a series */
         STEP_COLUMNS = 120,
         PAGE_ROWS = 32, /* longer pictures may break between pages of paper */
 };
 
+/* A picture while it is written. */
 struct picture {
         struct buf *to;
         int64_t from_us, until_us;
         int64_t zero_us; /* times are counted from here */
 };
 
+/* Returns the place of a time in units of CHART; times outside lie on the edge. */
 static double place_x(const struct picture *p, int64_t us)
 {
         double part = (double)(us - p->from_us) / (double)MAX(p->until_us - p->from_us, INT64_C(1));
@@ -79,6 +81,7 @@ static void open_row(const struct picture *p, const char *name, const char *host
         buf_appends(p->to, "</span><svg>");
 }
 
+/* Opens the row of a rank; with a single node no host is named. */
 static void open_rank_row(const struct picture *p, const struct story *s, int rank, bool bold)
 {
         char name[PLAN_RANK_NAME_MAX];
@@ -109,16 +112,19 @@ static void put_bar(const struct picture *p, char letter, const char *name, int6
         if (from_us < 0 || until_us < from_us)
                 return;
         x = place_percent(p, from_us);
+        /* A phase of no time stays visible. */
         width = MAX(place_percent(p, until_us) - x, 0.1);
         buf_printf(p->to,
                    "<rect class=\"%c\" x=\"%.1f%%\" y=\"2\" width=\"%.1f%%\" height=\"14\">"
                    "<title>%s %s</title></rect>",
                    letter, x, width, name, story_span(until_us - from_us).text);
+        /* Narrower bars have the name in the title only. */
         if (width >= 22)
                 buf_printf(p->to, "<text class=\"in\" x=\"%.1f%%\" y=\"13\">%s</text>",
                            x + width / 2, name);
 }
 
+/* Draws the phases of a host; -1 instead of a time leaves a bar out. */
 static void put_start_row(const struct picture *p, const struct story *s,
                           const struct story_node *n)
 {
@@ -212,6 +218,7 @@ static void put_step_keys(struct buf *to)
         buf_appends(to, "</p>");
 }
 
+/* Whether the heat map would have any colour. */
 static bool has_long_steps(const struct step_times *t)
 {
         for (size_t r = 0; r < t->n_rows; r++)
@@ -221,6 +228,7 @@ static bool has_long_steps(const struct step_times *t)
         return false;
 }
 
+/* Draws the heat map, with the mean of each row on the right. */
 static void put_step_rows(const struct picture *p, const struct story *s,
                           const struct step_times *t)
 {
@@ -232,6 +240,7 @@ static void put_step_rows(const struct picture *p, const struct story *s,
                 if (r->rank < 0)
                         open_row(p, others, "", false);
                 else
+                        /* The slow rank of the sentence above is bold. */
                         open_rank_row(p, s, r->rank, !i && s->slow.rank.node == r->rank);
                 put_step_cells(p, t, i);
                 buf_printf(p->to, "</svg><span>%s</span>\n", story_span((int64_t)r->own_us).text);
@@ -278,6 +287,8 @@ static size_t choose_lanes(const struct story *s, int *lane_of)
                 bool bad = r->exited_us >= 0 && (r->code || r->signal) &&
                            (s->times.stop_us < 0 || r->exited_us <= s->times.stop_us);
 
+                /* A quarter of the lanes for failures: with a thousand of them other ranks must
+                 * still be seen. */
                 lane_of[i] = is_odd_rank(s, (int)i) || (bad && failed++ < LANES / 4) ? 0 : -1;
                 n += lane_of[i] == 0;
         }
@@ -288,6 +299,7 @@ static size_t choose_lanes(const struct story *s, int *lane_of)
                 }
         n = 0;
         for (size_t i = 0; i < s->n_ranks; i++)
+                /* Numbers in the order of the ranks, now that all are chosen. */
                 if (lane_of[i] == 0)
                         lane_of[i] = (int)n++;
         return n;
@@ -311,6 +323,7 @@ static const struct {
         [MARK_ERR] = { 6, "err", "M0 9h0", "stderr" },
 };
 
+/* Adds a mark, unless it would overlap the one before of its kind. */
 static void take_lane_event(const struct picture *p, struct lane *lane, const struct trace_event *e)
 {
         double x = place_x(p, e->us), from = x;
@@ -358,6 +371,7 @@ static bool is_within(const struct picture *p, int64_t us)
         return us >= p->from_us && us <= p->until_us;
 }
 
+/* Returns how a rank ended. TERM or KILL after the order to stop is hnlaunch's own doing. */
 static int find_end(const struct story *s, const struct story_rank *r)
 {
         if (r->exited_us < 0)
@@ -385,6 +399,7 @@ bool picture_has_lanes(const struct story *s)
         return false;
 }
 
+/* Draws a line across the row. */
 static void put_moment(const struct picture *p, int64_t us, const char *class)
 {
         if (is_within(p, us))
@@ -463,10 +478,12 @@ void picture_ranks(struct buf *to, const struct story *s, int64_t from_us, int64
         for (size_t i = 0; i < s->log.n; i++) {
                 const struct trace_event *e = &s->log.v[i];
 
+                /* Ranks of the log are below n_ranks (trace_log_read()). */
                 if (lane_of[e->rank] >= 0 && is_within(&p, e->us))
                         take_lane_event(&p, &lanes[lane_of[e->rank]], e);
         }
         open_picture(&p, n > PAGE_ROWS ? "long" : "short", "The ranks over time");
+        /* Odd ranks on top, then the others. */
         for (int others = 0; others <= 1; others++)
                 for (size_t i = 0; i < s->n_ranks; i++)
                         if (lane_of[i] >= 0 && is_odd_rank(s, (int)i) != others)
@@ -481,6 +498,7 @@ void picture_ranks(struct buf *to, const struct story *s, int64_t from_us, int64
 
 /* --- series ----------------------------------------------------------------------------------- */
 
+/* Returns a number of all GPUs: the mean use (@what 0), else a sum of memory (1) or power (2). */
 static double get_gpus(const struct sample *s, size_t what)
 {
         double sum = 0;
@@ -497,6 +515,7 @@ static double get_gpus(const struct sample *s, size_t what)
         return what == 0 && known ? sum / known : sum;
 }
 
+/* Returns a number of a sample in the unit of series[]. */
 static double get_series(const struct sample *s, int series)
 {
         switch (series) {
@@ -540,6 +559,7 @@ static void put_series(struct buf *to, const struct story *s, int node, int whic
         bool small;
 
         for (size_t i = 0; i < s->log.n_samples; i++)
+                /* The first sample of a node has no interval, and so no rates. */
                 if (s->log.samples[i].node == node && s->log.samples[i].s.interval_ms) {
                         most = MAX(most, get_series(&s->log.samples[i].s, which));
                         least = MIN(least, get_series(&s->log.samples[i].s, which));
@@ -554,6 +574,7 @@ static void put_series(struct buf *to, const struct story *s, int node, int whic
         for (size_t i = 0, k = 0; i < s->log.n_samples; i++) {
                 const struct node_sample *m = &s->log.samples[i];
 
+                /* Every n-th sample of a long run. */
                 if (m->node != node || !m->s.interval_ms || k++ % (n / POINTS + 1))
                         continue;
                 buf_printf(&path, "%c%.1f %.1f", taken++ ? 'L' : 'M',
@@ -571,6 +592,7 @@ static void put_series(struct buf *to, const struct story *s, int node, int whic
 
 void picture_series(struct buf *to, const struct story *s)
 {
+        /* Nodes without samples get no place among the first ones shown. */
         bool *sampled = xcalloc(s->n_nodes, sizeof(*sampled)), *gpus;
         size_t shown = 0;
 

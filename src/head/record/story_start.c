@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Nodes and ranks have the times of the newest events. Those before the begin of an attempt are of
- * an earlier one: a node that stays connected has no phase in the start of the next attempt.
+ * an earlier one: a node that stays connected has no phase in the start of the next attempt. The
+ * table phases[] names two moments of each phase by the offset of a member; add_phase() reads both
+ * for all nodes or ranks, and keeps the last end, which is on the critical path, and the median.
  */
 #include "head/record/story_start.h"
 
@@ -14,6 +16,7 @@
 
 /* --- phases ----------------------------------------------------------------------------------- */
 
+/* Orders durations for qsort(). */
 static int compare_spans(const void *a, const void *b)
 {
         int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
@@ -52,6 +55,7 @@ static const struct phase_times {
         { "join", 'J', RANK(started_us), RANK(joined_us) },
 };
 
+/* Returns a moment of node or rank @i; -1 = never. */
 static int64_t read_time(const struct story *s, const struct story_time *t, size_t i)
 {
         const void *of = t->of == OF_ATTEMPT ? (const void *)&s->starts.now
@@ -83,6 +87,7 @@ static void add_phase(struct story_start *a, const struct story *s, const struct
                         continue;
                 spans[n_spans++] = end - begin;
                 p.from_us = MIN(p.from_us, begin);
+                /* The last node or rank decides when the phase is over. */
                 if (end <= p.until_us)
                         continue;
                 p.until_us = end;
@@ -101,6 +106,7 @@ static void add_phase(struct story_start *a, const struct story *s, const struct
 
 /* --- hosts of the first start ----------------------------------------------------------------- */
 
+/* Keeps a host of the first start for the picture. */
 static void append_host_row(struct story_starts *a, const struct story_node *n)
 {
         a->rows = xgrow(a->rows, a->n_rows, &a->cap_rows, sizeof(*a->rows));
@@ -108,6 +114,7 @@ static void append_host_row(struct story_starts *a, const struct story_node *n)
         a->rows[a->n_rows++].host = xstrdup(n->host);
 }
 
+/* By node; of one node the replaced hosts first, as they came. */
 static int compare_rows(const void *a, const void *b)
 {
         const struct story_node *x = a, *y = b;
@@ -133,6 +140,7 @@ static void append_current_hosts(struct story *s)
 
 void story_start_replace_host(struct story *s, struct story_node *n, const char *host)
 {
+        /* Only of the first start, and only a host that was tried. */
         if (n->host && !s->starts.n && (n->connected_us >= 0 || n->failed)) {
                 n->replaced = true;
                 append_host_row(&s->starts, n);
@@ -159,6 +167,8 @@ void story_start_sum_ranks(const struct story *s, struct story_node *nodes)
                 if (!n)
                         continue;
                 n->n_ranks++;
+                /* Ranks of a role with --after start when others are ready: no part of the start of
+                 * the job. */
                 if (!r->waited) {
                         n->started_us = MAX(n->started_us, r->started_us);
                         n->joined_us = MAX(n->joined_us, r->joined_us);

@@ -29,7 +29,7 @@ enum {
         TEXT_LEAST = 30,   /* columns of a text that stands below its beginning */
         ROWS = 16,         /* nodes with a drawn start */
         HOST_COLUMNS = 20, /* columns of a host's name */
-        FAILURES = 8,
+        FAILURES = 8,      /* shown before "and N more"; the page has more */
         ATTEMPTS = 20,
         NOTES = 12,
 };
@@ -38,6 +38,7 @@ struct story_span story_span(int64_t us)
 {
         struct story_span t;
 
+        /* format_duration() begins with milliseconds. */
         if (us >= 0 && us < 10000)
                 snprintf(t.text, sizeof(t.text), "%.1fms", (double)us / 1000);
         else
@@ -185,6 +186,7 @@ char *story_slow_text(const struct story *s)
 {
         char name[PLAN_RANK_NAME_MAX];
 
+        /* By samples of a live line or of top, which know shares of time and no steps. */
         if (s->slow.rank.node >= 0 && !s->slow.rank.steps)
                 return xasprintf("the others wait for %s on %s for %.0f %% of the time",
                                  role_list_name(&s->roles, s->slow.rank.node, name),
@@ -204,6 +206,7 @@ char *story_slow_text(const struct story *s)
 
 char *story_traces_text(const struct story *s)
 {
+        /* A hint to --trace only where the trace would answer something. */
         bool asks_slow = s->n_ranks > 1 && s->slow.rank.node < 0 && s->slow.node.node < 0;
         int64_t error = 0;
         size_t there = 0, known = 0, started = 0;
@@ -345,6 +348,8 @@ static void draw_span(char *row, size_t width, double us_per_column, char letter
                 row[i] = letter;
 }
 
+/* Draws the phases in reverse, so that the earlier of two phases in a column is seen. Behind the
+ * last moment the row is empty. */
 static void draw_node(const struct story *s, const struct story_node *n, char *row, size_t width)
 {
         const struct story_start *a = &s->starts.v[0];
@@ -394,6 +399,7 @@ static bool is_row_shown(const struct story *s, const struct story_node *row, si
         return s->starts.n_rows <= ROWS || is_last || shown < ROWS - STORY_PHASES;
 }
 
+/* Appends a name, cut or filled to @width columns. */
 static void append_host(struct buf *to, const char *host, size_t width)
 {
         CLEANUP(free_textp) char *text = printable_text(host, width);
@@ -412,6 +418,7 @@ static void print_start_rows(struct buf *to, const struct story *s, size_t colum
                 name = MAX(name, MIN(columns_count(all->rows[i].host, strlen(all->rows[i].host)),
                                      (size_t)HOST_COLUMNS));
         name = MIN(name, wide / 3);
+        /* Behind the picture there is room for "<- connect 1.2s, agent 0.3s". */
         width = MIN(MAX(wide > name + 36 ? wide - name - 36 : 0, MIN(wide / 2, (size_t)20)),
                     sizeof(row) - 1);
         append_host(to, "node", name);
@@ -438,6 +445,7 @@ static void print_start_rows(struct buf *to, const struct story *s, size_t colum
                    wide < LEGEND_COLUMNS ? "\n" : "  ");
 }
 
+/* The first start has the picture: lines begin with the second. */
 static void print_later_starts(struct buf *to, const struct story *s, size_t columns)
 {
         size_t hidden = story_starts_hidden(s);
@@ -471,6 +479,7 @@ static void print_start(struct buf *to, const struct story *s, size_t columns)
 
 /* --- steps ------------------------------------------------------------------------------------ */
 
+/* Appends the heat map: a row has the name, the mean of the rank and a cell per column. */
 static void print_steps(struct buf *to, const struct story *s, size_t columns)
 {
         static const char *const shades[] = { "·", "░", "▒", "▓", "█" };
@@ -513,6 +522,8 @@ static void print_steps(struct buf *to, const struct story *s, size_t columns)
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
+/* Appends "name: text", and frees @text; NULL = nothing. Sentences are left to the terminal to
+ * fold. */
 static void print_sentence(struct buf *to, const char *name, char *text)
 {
         if (text) {
@@ -623,11 +634,13 @@ static void print_notes(struct buf *to, const struct story *s, size_t columns)
                 CLEANUP(free_textp) char *place = story_note_place(s, n);
                 CLEANUP(free_textp) char *words = story_note_text(n);
                 size_t len = strlen(place);
+                /* Words that begin with the place need no other. */
                 bool names_it = !len || (!strncmp(words, place, len) && strchr(" :,", words[len]));
                 CLEANUP(free_textp)
                 char *text = xasprintf("%s%s%.300s", names_it ? "" : place,
                                        names_it || !*words ? "" : "  ", words);
 
+                /* Counted beyond the limit, for "and N more". */
                 if (story_is_told(s, n) || shown++ >= NOTES)
                         continue;
                 if (shown == 1)
@@ -666,13 +679,16 @@ void story_print(struct buf *to, const struct story *s, const char *no_verdict, 
 
 /* --- JSON ------------------------------------------------------------------------------------- */
 
+/* Returns a time, null for -1. */
 static json_t *json_us(int64_t us)
 {
         return us < 0 ? json_null() : json_integer((json_int_t)us);
 }
 
+/* Returns host, rank and role, as far as known. */
 static json_t *json_place(const struct story *s, int node, int rank)
 {
+        /* "phases" is that of the first start, from before there were "starts". */
         json_t *j = json_pack("{s:o}", "host", json_text(story_host(s, node, rank)));
 
         if (rank >= 0)

@@ -20,15 +20,17 @@
 enum {
         FILE_MAX = 128 << 20,
         KEYS_MAX = 65536,
-        LINE_MAX_BYTES = 128,
+        LINE_MAX_BYTES = 128, /* five numbers */
 };
 
+/* An entry of the hash of keys. */
 struct key_name {
         uint32_t index;
         UT_hash_handle hh;
         char text[];
 };
 
+/* State of trace_log_read(). */
 struct log_reader {
         struct trace_log *log;
         const struct trace_places *places;
@@ -48,7 +50,8 @@ struct log_piece {
 
 /* --- pieces ----------------------------------------------------------------------------------- */
 
-/* Returns the end of the piece at @at, or NULL: the piece is cut. */
+/* Reads the line of a piece. Returns the end of the piece at @at, or NULL: the piece is cut, and
+ * nothing behind can be found. */
 static const char *read_piece_line(struct log_piece *p, const char *at, const char *end)
 {
         const char *nl = memchr(at, '\n', (size_t)(end - at));
@@ -95,6 +98,8 @@ static uint32_t name_key(struct log_reader *r, const void *data, size_t len)
         return k->index;
 }
 
+/* A node may tell of its own ranks only: node_of has the final places, also after a restart
+ * elsewhere. */
 static bool is_of_node(const struct log_reader *r, uint64_t rank, int node)
 {
         return rank < r->places->n_ranks && r->places->node_of[rank] == node;
@@ -153,6 +158,7 @@ static void read_records(struct log_reader *r, const struct log_piece *p)
         }
 }
 
+/* Calls @take for each piece of a known node, until a piece is cut. */
 static void each_piece(struct log_reader *r, const char *data, size_t len,
                        void (*take)(struct log_reader *r, const struct log_piece *p))
 {
@@ -164,11 +170,13 @@ static void each_piece(struct log_reader *r, const char *data, size_t len,
                         take(r, &p);
 }
 
+/* First pass: the newest request of the node. */
 static void note_number(struct log_reader *r, const struct log_piece *p)
 {
         r->newest[p->node] = MAX(r->newest[p->node], p->number);
 }
 
+/* Second pass. A request may have several pieces, all with its number. */
 static void read_newest(struct log_reader *r, const struct log_piece *p)
 {
         if (p->number == r->newest[p->node])
@@ -177,6 +185,7 @@ static void read_newest(struct log_reader *r, const struct log_piece *p)
 
 /* --- the whole -------------------------------------------------------------------------------- */
 
+/* By time, then by rank, so that equal files give equal reports. */
 static int compare_events(const void *a, const void *b)
 {
         const struct trace_event *x = a, *y = b;
@@ -240,6 +249,7 @@ int trace_log_load(struct trace_log *log, int dir, const char *name,
         size_t len = 0;
         int r = fd_read_regular(dir, name, FILE_MAX, &text, &len);
 
+        /* Also after an error: @log becomes valid, and empty. */
         trace_log_read(log, r < 0 ? "" : text, len, places);
         return r < 0 && r != -ENOENT ? err_set(err, -r, "cannot read %s: %s", name, strerror(-r))
                                      : 0;
@@ -262,6 +272,8 @@ bool trace_event_waits(const struct trace_event *e)
 {
         uint8_t op = (uint8_t)e->number;
 
+        /* Requests from GET to BROADCAST, in the order of enum store_op, may wait for other
+         * ranks. */
         return e->kind == TRACE_OP &&
                ((op >= STORE_GET && op <= STORE_BROADCAST) || op == STORE_POP || op == STORE_COUNT);
 }
