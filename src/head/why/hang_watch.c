@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The watch has no timer: hang_watch_due() is called every so often, and compares the clock with
+ * the last sign of life. A sign sets .alive, or raises the number of met requests; note_signs()
+ * resets everything found since the sign before. So a finding of a look is valid only while .alive
+ * is false and .met is unchanged.
+ */
 #include "head/why/hang_watch.h"
 
 void hang_watch_begin(struct hang_watch *w, int64_t after_ms, int64_t now_ms)
@@ -32,6 +38,7 @@ bool hang_watch_due(struct hang_watch *w, int64_t now_ms, uint64_t met)
         note_signs(w, now_ms, met);
         if (w->after_ms <= 0 || w->told || now_ms - w->alive_ms < w->gap_ms)
                 return false;
+        /* A silence that no look explains must not cost looks at the same rate for days. */
         w->gap_ms *= 2;
         w->looking = true;
         return true;

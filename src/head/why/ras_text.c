@@ -16,6 +16,7 @@
 
 enum { COUNTS_MAX = 64 /* of a communicator */ };
 
+/* Copies a name, cut to @size, with bytes replaced that a terminal would obey. */
 static void copy_ras_name(char *to, size_t size, const char *text, size_t len)
 {
         snprintf(to, size, "%.*s", (int)MIN(len, size - 1), text);
@@ -74,6 +75,7 @@ static struct ras_count *open_count(struct ras_comm *c, const char *operation, u
         return k;
 }
 
+/* Adds a process. The room doubles whenever the number is a power of two, and needs no field. */
 static void add_ras_process(struct ras_process **v, size_t *n, const struct ras_process *p)
 {
         if ((*n & (*n - 1)) == 0)
@@ -81,6 +83,7 @@ static void add_ras_process(struct ras_process **v, size_t *n, const struct ras_
         (*v)[(*n)++] = *p;
 }
 
+/* By rank, then by process: two answers list equal ranks in equal order. */
 static int compare_processes(const void *a, const void *b)
 {
         const struct ras_process *x = a, *y = b;
@@ -88,6 +91,7 @@ static int compare_processes(const void *a, const void *b)
         return x->rank != y->rank ? x->rank - y->rank : x->pid - y->pid;
 }
 
+/* By operation, then the fewest first. */
 static int compare_counts(const void *a, const void *b)
 {
         const struct ras_count *x = a, *y = b;
@@ -138,6 +142,7 @@ static void close_comms(struct ras_answer *a)
 
 /* --- JSON ------------------------------------------------------------------------------------- */
 
+/* Numbers out of range become -1, unknown. */
 static void read_json_process(const json_t *j, struct ras_process *to)
 {
         const char *host = json_string_value(json_object_get(j, "host"));
@@ -150,6 +155,7 @@ static void read_json_process(const json_t *j, struct ras_process *to)
         copy_ras_name(to->host, sizeof(to->host), host ? host : "", host ? strlen(host) : 0);
 }
 
+/* Adds a rank to the group of each operation that it counts. */
 static void read_json_counts(struct ras_comm *c, json_t *rank)
 {
         struct ras_process p;
@@ -183,6 +189,7 @@ static void read_json_comm(struct ras_answer *a, const json_t *j)
 
         if (!name)
                 return;
+        /* The text has no prefix: names of both dialects are equal. */
         name += strncmp(name, "0x", 2) ? 0 : 2;
         c = open_comm(a, name, strlen(name));
         c->size = size > 0 ? (size_t)size : 0;
@@ -199,6 +206,7 @@ static void read_json_comm(struct ras_answer *a, const json_t *j)
         }
 }
 
+/* Returns whether the answer has what every answer has, a version and a list. */
 static bool read_ras_json(struct ras_answer *a, const char *text, size_t len)
 {
         json_t *root = json_loadb(text, len, 0, NULL), *comm;
@@ -238,6 +246,7 @@ static bool skip_word(const char **at, const char *word)
         return true;
 }
 
+/* Reads a decimal number without sign or blanks, which strtoull() would take. */
 static bool skip_number(const char **at, uint64_t *ret)
 {
         char *end;
@@ -277,6 +286,8 @@ static bool read_launched(const char **at, uint64_t *ret)
         return skip_word(at, " launched up to operation ") && skip_number(at, ret);
 }
 
+/* Begins a group of ranks; lines "Rank N" behind belong to it. In a list of something else there is
+ * no group. */
 static void begin_count(struct ras_lines *r, uint64_t launched, size_t n_ranks)
 {
         struct ras_count *k = *r->operation ? open_count(r->comm, r->operation, launched) : NULL;
@@ -286,6 +297,7 @@ static void begin_count(struct ras_lines *r, uint64_t launched, size_t n_ranks)
                 k->n_ranks = n_ranks;
 }
 
+/* Reads "Rank 3 ...": a group of a single rank, a member of the group above, or a missing rank. */
 static void read_rank_line(struct ras_lines *r, const char *at)
 {
         struct ras_process p = { .world = -1 };
@@ -321,6 +333,7 @@ static void read_comm_line(struct ras_lines *r, const char *line)
                 r->comm = open_comm(r->a, name + 2, (size_t)(end - name) - 2);
 }
 
+/* Reads a line; indented lines belong to the communicator above. */
 static void read_ras_line(struct ras_lines *r, const char *line)
 {
         uint64_t n, launched;
@@ -375,6 +388,7 @@ bool ras_parse(struct ras_answer *ret, const char *text, size_t len)
                 good = read_ras_json(ret, text, len);
         } else {
                 read_ras_lines(ret, text, len);
+                /* Every text begins with the version. */
                 good = *ret->version;
         }
         close_comms(ret);
@@ -383,6 +397,7 @@ bool ras_parse(struct ras_answer *ret, const char *text, size_t len)
 
 /* --- two answers ------------------------------------------------------------------------------ */
 
+/* The same with hosts, for missing ranks: process numbers repeat on other hosts. */
 static int compare_whole_processes(const void *a, const void *b)
 {
         int first = compare_processes(a, b);
@@ -392,6 +407,7 @@ static int compare_whole_processes(const void *a, const void *b)
                               ((const struct ras_process *)b)->host);
 }
 
+/* Orders pointers to communicators by name. */
 static int compare_comms(const void *a, const void *b)
 {
         return strcmp((*(const struct ras_comm *const *)a)->name,
@@ -412,6 +428,8 @@ static bool has_same_count(const struct ras_comm *before, const struct ras_count
         return false;
 }
 
+/* Drops groups that the earlier answer does not have just so: a rank that has launched more
+ * meanwhile goes on. */
 static void keep_lasting_counts(struct ras_comm *c, const struct ras_comm *before)
 {
         size_t n = 0;
@@ -424,6 +442,7 @@ static void keep_lasting_counts(struct ras_comm *c, const struct ras_comm *befor
         c->n_counts = n;
 }
 
+/* Drops ranks that had answered before. */
 static void keep_lasting_missing(struct ras_comm *c, const struct ras_comm *before)
 {
         struct ras_process *sorted = xcalloc(before->n_missing + 1, sizeof(*sorted));
@@ -456,6 +475,7 @@ void ras_keep_lasting(struct ras_answer *now, const struct ras_answer *before)
                 keep_lasting_missing(&now->comms[i], b ? *b : &none);
         }
         free(sorted);
+        /* A single group of an operation that is left over is no difference any longer. */
         close_comms(now);
 }
 

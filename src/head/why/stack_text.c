@@ -16,7 +16,7 @@
 #include "base/macros.h"
 #include "base/memory.h"
 
-enum { FRAMES_MAX = 64, NAME_MAX_LEN = 120 };
+enum { FRAMES_MAX = 64, NAME_MAX_LEN = 120 }; /* innermost frames kept; bytes of a name */
 
 /* --- frames ----------------------------------------------------------------------------------- */
 
@@ -92,6 +92,8 @@ static char *tidy_place(const char *text, size_t len)
                 len -= up;
         }
         place = xstrndup(text, len);
+        /* An absolute path is that of the machine of the build; a relative one tells files
+         * apart. */
         slash = *place == '/' ? strrchr(place, '/') : NULL;
         if (slash)
                 memmove(place, slash + 1, strlen(slash));
@@ -162,6 +164,7 @@ static char *tidy_function(const char *text, size_t len)
         return name;
 }
 
+/* Adds a frame, or frees one that is noise or beyond the limit. */
 static void add_frame(struct stack *s, const struct stack_frame *f)
 {
         if (s->n == FRAMES_MAX || is_noise(f->function, f->place)) {
@@ -187,6 +190,8 @@ static void set_place(struct stack_frame *f, const char *text, size_t len)
  * "from /lib/libc.so.6" of gdb, from the line. Returns the new end. */
 static const char *cut_module(struct stack_frame *f, const char *line, const char *end)
 {
+        /* From behind: names of C++ may have " - " in front. At the beginning p[-1] is still in the
+         * line: a number stands before the name. */
         for (const char *p = end; p >= line; p--) {
                 size_t n = p[-1] != ' '            ? 0
                            : has_start(p, "- ")    ? 2
@@ -214,6 +219,7 @@ static void take_python_line(struct stack *s, const char *line, size_t len)
 
         while (len && line[len - 1] == ' ')
                 len--;
+        /* The last " (": names in brackets may have blanks. */
         while (at > 1 && !(line[at - 1] == '(' && line[at - 2] == ' '))
                 at--;
         if (at <= 1 || line[len - 1] != ')')
@@ -230,6 +236,7 @@ static void take_native_line(struct stack *s, const char *line, size_t len)
         const char *end = line + len, *at = NULL;
         struct stack_frame f = { 0 };
 
+        /* Past "#1", blanks, and an address, which frame 0 of gdb may lack. */
         for (line++; line < end && isdigit((unsigned char)*line); line++)
                 ;
         while (line < end && *line == ' ')
@@ -295,6 +302,8 @@ void stack_parse(struct stack *ret, const char *text)
                         take_native_line(ret, text, len);
                         had_native = ret->n > before;
                 } else if (in_main && indent == 4 && len > 4) {
+                        /* Both kinds of lines have four blanks in front; only a frame of py-spy has
+                         * one more inside. */
                         bool is_place = !memchr(text + 4, ' ', len - 4);
 
                         if (had_native && is_place)
@@ -319,6 +328,7 @@ void stack_finish(struct stack *s)
 
 /* --- questions -------------------------------------------------------------------------------- */
 
+/* Appends "load (w.c:8)", or the function alone. */
 static void put_frame(struct buf *to, const struct stack_frame *f)
 {
         buf_printf(to, *f->place ? "%s (%s)" : "%s", f->function, f->place);
@@ -342,11 +352,13 @@ char *stack_where(const struct stack *s, size_t from)
         struct buf b = BUF_INIT;
 
         for (size_t i = from; i < s->n; i++)
+                /* First choice: a line that the user can open. */
                 if (*s->v[i].place && !s->v[i].library && !has_start(s->v[i].place, "torch/")) {
                         put_frame(&b, &s->v[i]);
                         return buf_steal(&b);
                 }
         for (size_t i = from; i < s->n; i++)
+                /* Second: a function of the program without debug information. */
                 if (!s->v[i].library && !is_system_call(s->v[i].function)) {
                         put_frame(&b, &s->v[i]);
                         return buf_steal(&b);
@@ -423,6 +435,7 @@ static void put_short_name(struct buf *to, const char *name)
         }
 }
 
+/* Appends a frame with a short name. */
 static void put_crash_frame(struct buf *to, const struct stack_frame *f)
 {
         put_short_name(to, f->function);
@@ -452,6 +465,7 @@ char *stack_crash(const struct stack *s)
         struct buf b = BUF_INIT;
         bool any = at < s->n && *s->v[at].place;
 
+        /* Two places are enough for a line: where, and called from where. */
         for (size_t i = at; i < s->n && places < 2; i++) {
                 if (i > at && (s->v[i].library || (any && !*s->v[i].place)))
                         continue;
@@ -497,6 +511,9 @@ static const struct {
         { "hn_store_wait", "libhnlaunch" },
 };
 
+/* Returns the library of a call that waits for other ranks, NULL = none. Of PyTorch the module in
+ * Python tells; its private functions and the wrapper around each call say less than the public
+ * one. */
 static const char *find_call_library(const struct stack_frame *f, bool *ret_weak)
 {
         bool is_torch = strstr(f->place, "distributed_c10d.py:") ||
@@ -515,6 +532,7 @@ static const char *find_call_library(const struct stack_frame *f, bool *ret_weak
 
 bool stack_find_wait(const struct stack *s, struct stack_wait *ret)
 {
+        /* From the outermost frame: MPI_Allreduce tells more than the MPI_Recv inside. */
         for (size_t i = s->n; i-- > 0;) {
                 bool weak;
                 const char *library = find_call_library(&s->v[i], &weak);

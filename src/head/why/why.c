@@ -44,6 +44,7 @@ void why_rank_finish(struct why_rank *r)
         r->caller = NULL;
 }
 
+/* Whether the processor time is known, which the agent measures over a second. */
 static bool is_measured(const struct why_rank *r)
 {
         return r->seen.pid && r->seen.cpu_permille != STATUS_NEVER;
@@ -55,6 +56,9 @@ static bool moves_data(const struct why_rank *r)
         return is_measured(r) && r->seen.io_kib >= IO_KIB;
 }
 
+/* Whether the process cannot go on by itself: stopped, traced, or in the kernel for a device. State
+ * D for a moment is common in programs that read; such a rank moves data, or had another state at
+ * the other look. */
 static bool is_halted(const struct why_rank *r)
 {
         if (r->seen.state == 'D' && (moves_data(r) || r->changed))
@@ -62,6 +66,8 @@ static bool is_halted(const struct why_rank *r)
         return r->seen.pid && r->seen.state && strchr("TtD", r->seen.state);
 }
 
+/* Whether the rank does something: has moved between two looks, moves data or uses the
+ * processor. */
 static bool is_busy(const struct why_rank *r)
 {
         if (r->moved || moves_data(r))
@@ -84,8 +90,10 @@ static void settle_rank(struct why_rank *r)
         free(r->caller);
         r->caller = NULL;
         *r->operation = '\0';
+        /* The kernel's own stack has no calls of the program. */
         if (r->seen.stack && strcmp(r->seen.source, "kernel") != 0)
                 stack_parse(&r->stack, r->seen.stack);
+        /* A weak call (backward()) waits only while it does not compute. */
         known = stack_find_wait(&r->stack, &w) &&
                 (!w.weak || (is_measured(r) && r->seen.cpu_permille < WEAK_PERMILLE));
         if (known) {
@@ -111,6 +119,7 @@ static char *describe_position(const struct why_rank *r)
 
 void why_rank_take(struct why_rank *r, struct inspected *seen)
 {
+        /* An answer without a measurement leaves the one before in place. */
         bool keep = seen->cpu_permille == STATUS_NEVER && r->seen.pid;
         uint32_t cpu = keep ? r->seen.cpu_permille : seen->cpu_permille;
         uint32_t io = keep ? r->seen.io_kib : seen->io_kib;
@@ -131,10 +140,12 @@ void why_rank_take(struct why_rank *r, struct inspected *seen)
         memset(seen, 0, sizeof(*seen));
         if (r->life == WHY_SILENT)
                 r->life = WHY_ALIVE;
+        /* The node has answered, and has no process of the rank. */
         if (r->life == WHY_ALIVE && !r->seen.pid)
                 r->life = WHY_ENDED;
         settle_rank(r);
         now = before ? describe_position(r) : NULL;
+        /* Once moved, always moved: the finding is about the time of all looks. */
         r->moved = r->moved || (before && strcmp(before, now) != 0);
         free(before);
         free(now);
@@ -148,6 +159,9 @@ void why_rank_miss(struct why_rank *r, uint32_t number)
 
 /* --- groups of waiting ranks ------------------------------------------------------------------ */
 
+/* Whether two ranks wait in the same operation. The store names its operations exactly, so that the
+ * name decides where the wait is known to be one in the store; of other libraries call and caller
+ * must agree. */
 static bool is_same_wait(const struct why_rank *a, const struct why_rank *b)
 {
         bool same_call = *a->operation && !strcmp(a->operation, b->operation) &&
@@ -158,6 +172,7 @@ static bool is_same_wait(const struct why_rank *a, const struct why_rank *b)
         return same_call || (*a->wait && !strcmp(a->wait, b->wait));
 }
 
+/* Ranks that wait in one operation; the first stands for all. */
 struct why_group {
         const struct why_rank *first;
         struct intlist ranks;
@@ -169,6 +184,7 @@ struct why_groups {
         size_t n;
 };
 
+/* The largest first, of equal ones that with the lowest rank. */
 static int compare_groups(const void *a, const void *b)
 {
         const struct why_group *x = a, *y = b;
@@ -178,6 +194,7 @@ static int compare_groups(const void *a, const void *b)
         return x->first->rank - y->first->rank;
 }
 
+/* Sorts the waiting ranks into groups. A handful of groups is usual: no hash is needed. */
 static void group_waits(struct why_rank *ranks, size_t n, struct why_groups *to)
 {
         *to = (struct why_groups){ 0 };
@@ -195,6 +212,7 @@ static void group_waits(struct why_rank *ranks, size_t n, struct why_groups *to)
                         *g = (struct why_group){ .first = &ranks[i] };
                 }
                 intlist_add(&g->ranks, ranks[i].rank);
+                /* Only the store knows since when a rank waits. */
                 if (*ranks[i].wait)
                         g->longest_ms = MAX(g->longest_ms, ranks[i].wait_ms);
         }
@@ -211,6 +229,7 @@ static bool tell_ways_apart(struct why_rank *ranks, size_t n)
 
         for (size_t i = 0; i < n; i++) {
                 ways[i] = stack_line(&ranks[i].stack, ranks[i].callers, PATH_FRAMES);
+                /* Ranks without a stack have no way to compare. */
                 differ |= ranks[i].caller && ranks[0].caller && strcmp(ways[i], ways[0]) != 0;
         }
         for (size_t i = 0; i < n; i++) {
@@ -233,6 +252,7 @@ static void drop_groups(struct why_groups *g)
 
 /* --- sentences -------------------------------------------------------------------------------- */
 
+/* Returns "rank 3" or "ranks 0-2", numbers of the world; malloc'ed. */
 static char *name_why_ranks(const struct intlist *ranks)
 {
         CLEANUP(free_textp) char *list = intlist_fold(ranks);
@@ -270,6 +290,8 @@ static const char *awaited_thing(const struct stack *s, size_t *ret)
         return NULL;
 }
 
+/* Appends what a rank does that neither waits for another nor computes: by the open system call
+ * (the agent's words), else by a function of the C library, else by the kernel's wait channel. */
 static void describe_sleep(const struct why_rank *r, const char *where, struct buf *to)
 {
         const char *channel = r->seen.channel;
@@ -285,6 +307,7 @@ static void describe_sleep(const struct why_rank *r, const char *where, struct b
                 buf_printf(to, "waits to %s%s", r->seen.blocked, where);
         else if (awaited)
                 buf_printf(to, "waits for %s%s", awaited, where);
+        /* These channels say nothing beyond sleeping. */
         else if (strstr(channel, "nanosleep") || strstr(channel, "syscall") || !*channel)
                 buf_printf(to, "sleeps%s", where);
         else
@@ -381,6 +404,7 @@ void why_put_outliers(const struct why_rank *ranks, size_t n, const struct intli
         for (size_t i = 0; i < n; i++) {
                 if (!doing[i])
                         continue;
+                /* Counted by ranks, not by groups, for "and N more". */
                 if (groups++ >= TOLD_MAX) {
                         rest++;
                         free(doing[i]);
@@ -416,6 +440,7 @@ bool why_is_stuck(const struct why_rank *r)
         return !r->waits && (r->life != WHY_ALIVE || is_halted(r) || !is_busy(r));
 }
 
+/* Appends the largest groups. */
 static void put_groups(const struct why_groups *g, struct buf *to)
 {
         for (size_t i = 0; i < g->n && i < TOLD_MAX; i++)
@@ -455,6 +480,8 @@ static void find_without_waits(const struct why_rank *ranks, size_t n, struct wh
                                struct buf *to)
 {
         struct intlist living = { 0 };
+        /* Ranks that sleep are no outliers here: without any known wait all may sleep for a
+         * reason. */
         bool partner = some_miss_a_partner(ranks, n);
 
         for (size_t i = 0; i < n; i++)
@@ -536,6 +563,7 @@ bool why_computes(const struct why_rank *r)
 static void find_among_waits(const struct why_rank *ranks, size_t n, const struct why_groups *g,
                              struct why_finding *f, struct buf *to)
 {
+        /* A hang found in the first second of a wait would be a false alarm. */
         bool moves = false, young = g->v[0].longest_ms && g->v[0].longest_ms < YOUNG_MS;
 
         for (size_t i = 0; i < n && !moves; i++)
@@ -592,6 +620,7 @@ static void tell_briefly(const struct why_rank *ranks, size_t n, const struct in
         f->brief = buf_steal(&b);
 }
 
+/* Sets .brief to the only living rank: the others have left, perhaps waiting for it in vain. */
 static void tell_last_rank(const struct why_rank *ranks, size_t n, struct why_finding *f)
 {
         CLEANUP(intlist_finish) struct intlist living = { 0 };
@@ -616,6 +645,7 @@ void why_find_in_world(struct why_rank *ranks, size_t n, struct why_finding *ret
                 silent += why_is_unseen(&ranks[i]);
         }
         group_waits(ranks, n, &groups);
+        /* All wait in one call: only the ways there can tell ranks apart. */
         if (waiting == n && groups.n == 1 && tell_ways_apart(ranks, n)) {
                 drop_groups(&groups);
                 group_waits(ranks, n, &groups);
@@ -626,6 +656,7 @@ void why_find_in_world(struct why_rank *ranks, size_t n, struct why_finding *ret
                 find_beside_waits(ranks, n, &groups, ret, &text);
         else
                 find_among_waits(ranks, n, &groups, ret, &text);
+        /* Beyond doubt only if every rank was seen, and no loop may have gone on meanwhile. */
         ret->is_sure = (waiting || some_miss_a_partner(ranks, n)) && !silent && !all_spin(ranks, n);
         if (ret->kind != WHY_NO_HANG)
                 tell_briefly(ranks, n, &ret->outliers, &groups, ret);

@@ -18,6 +18,7 @@ enum { DIFFERENCES_MAX = 3 /* in a sentence */ };
 
 /* --- sentences -------------------------------------------------------------------------------- */
 
+/* All ranks of the job, for names. */
 struct why_job {
         const struct why_rank *ranks;
         size_t n;
@@ -74,6 +75,7 @@ static size_t same_operation(const struct ras_comm *c, size_t at)
         return n;
 }
 
+/* Puts one communicator with what differs in it. */
 static void put_comm(const struct why_job *j, const struct ras_comm *c, struct buf *to)
 {
         size_t told = 0;
@@ -93,6 +95,7 @@ static void put_comm(const struct why_job *j, const struct ras_comm *c, struct b
         }
 }
 
+/* Returns a clause on all differences; "" without any. malloc'ed. */
 static char *describe_differences(const struct why_job *j, const struct ras_answer *a)
 {
         struct buf b = BUF_INIT;
@@ -108,6 +111,7 @@ static char *describe_differences(const struct why_job *j, const struct ras_answ
 
 /* --- the finding ------------------------------------------------------------------------------ */
 
+/* Marks the ranks of the job behind processes; .world is -1 for a process that is none of them. */
 static void mark_processes(const struct ras_process *v, size_t n_processes, bool *behind, size_t n)
 {
         for (size_t i = 0; i < n_processes; i++)
@@ -124,6 +128,7 @@ static void mark_behind(const struct ras_answer *a, bool *behind, size_t n)
                 mark_processes(c->missing, c->n_missing, behind, n);
                 for (size_t at = 0, k; at < c->n_counts; at += k) {
                         k = same_operation(c, at);
+                        /* The counts of an operation are sorted: the last has the most. */
                         for (size_t j = 0; j + 1 < k; j++)
                                 mark_processes(c->counts[at + j].v, c->counts[at + j].n, behind, n);
                 }
@@ -151,6 +156,7 @@ static void name_stuck_ranks(const struct why_rank *ranks, size_t n, const struc
         f->uses_ras = true;
 }
 
+/* Appends RAS as a second witness to the sentence of the finding. */
 static void agree_with_ras(const char *differences, struct why_finding *f)
 {
         char *text = xasprintf("%s; NCCL's RAS agrees, %s", f->text, differences);
@@ -160,6 +166,8 @@ static void agree_with_ras(const char *differences, struct why_finding *f)
         f->uses_ras = true;
 }
 
+/* Notes that RAS was asked and has seen nothing, so that the silence is not taken for a missing
+ * answer. */
 static void note_without_difference(const struct ras_answer *a, struct why_finding *f)
 {
         if (a->n_all == 0)
@@ -176,12 +184,14 @@ void why_use_ras(const struct why_rank *ranks, size_t n, const struct ras_answer
         CLEANUP(free_textp) char *differences = describe_differences(&j, a);
         CLEANUP(intlist_finish) struct intlist stuck = { 0 };
         bool *behind = xcalloc(n, sizeof(*behind));
+        /* One common rank is enough: RAS names ranks behind, others may have been dragged along. */
         bool agrees = false;
 
         mark_behind(a, behind, n);
         for (size_t i = 0; i < f->outliers.n; i++)
                 agrees |= behind[f->outliers.v[i]];
         for (size_t i = 0; i < n; i++)
+                /* A rank behind that computes is only slow. */
                 if (behind[i] && ranks[i].share == WHY_JUDGED && why_is_stuck(&ranks[i]))
                         intlist_add(&stuck, ranks[i].rank);
         free(behind);

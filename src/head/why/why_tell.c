@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The text is ready in the answer (head/why/why_text.c); here rows become a table of the terminal's
+ * width, and problems become help. An older hnlaunch sends no "table", but "rows" as lines.
+ * Problems are told apart by words that the agent has put into them.
+ */
 #include "head/why/why_tell.h"
 
 #include <stdbool.h>
@@ -11,8 +16,10 @@
 #include "head/output/text_table.h"
 #include "head/why/why.h"
 
+/* Words of agent/inspect on a process that the user may not trace. */
 #define NO_TRACE "may not trace"
 
+/* Returns the finding; lent. */
 static const char *why_text(const json_t *answer)
 {
         const char *text = json_string_value(json_object_get(answer, "text"));
@@ -29,6 +36,7 @@ static const struct text_column why_columns[] = {
         { .name = "WHERE", .flags = TEXT_TRUNCATE, .least = 40 },
 };
 
+/* Adds the cells of "table" as rows that fit the width. */
 static void add_why_table(const json_t *table, size_t width, struct diag *di)
 {
         CLEANUP(text_table_finish)
@@ -55,7 +63,8 @@ static void add_why_table(const json_t *table, size_t width, struct diag *di)
                 diag_row(di, "%s", text);
 }
 
-/* @width: of the terminal; 0 = none. */
+/* Adds rows, notes and problems, and at most two kinds of help. @width: of the terminal; 0 =
+ * none. */
 static void add_why_rows(const json_t *answer, size_t width, struct diag *di)
 {
         const json_t *item;
@@ -79,6 +88,7 @@ static void add_why_rows(const json_t *answer, size_t width, struct diag *di)
                 missing |= !strstr(problem, WHY_C_ONLY) && strstr(problem, "not installed");
                 forbidden |= strstr(problem, NO_TRACE) != NULL;
         }
+        /* py-spy is the best of the tools; where no tool is installed, any would help. */
         if (missing)
                 diag_help(di, "pip install py-spy in the environment of the ranks, or install "
                               "elfutils (eu-stack) or gdb on the nodes");

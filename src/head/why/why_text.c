@@ -20,6 +20,7 @@ enum { ROW_FRAMES = 5, ROWS_MAX = 24, REPORT_MAX = 24 << 20, STATE_WIDTH = 5 };
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
+/* Returns the word for the STATE column; @state is room for a letter. */
 static const char *describe_life(const struct why_rank *r, char state[4])
 {
         static const char *const texts[] = { "", "ended", "no answer", "not started", "lost" };
@@ -65,6 +66,7 @@ struct why_rows {
         size_t n_made;
 };
 
+/* Whether two ranks may share a row: numbers in a row are those of one world and role. */
 static bool is_same_role(const struct why_rank *a, const struct why_rank *b)
 {
         return a->world == b->world && (!a->role || !strcmp(a->role, b->role));
@@ -99,6 +101,7 @@ static void add_row(struct why_rows *w, size_t i)
         r->what = w->texts[i];
         r->odd = w->odd[i];
         snprintf(r->state, sizeof(r->state), "%s", describe_life(&w->ranks[i], state));
+        /* The state in front is padded to STATE_WIDTH. */
         r->where = r->what + MAX(strlen(r->state), (size_t)STATE_WIDTH) + 1;
         w->texts[i] = NULL;
         for (size_t k = i; k < w->n; k++) {
@@ -119,6 +122,7 @@ static void add_row(struct why_rows *w, size_t i)
         }
         list = name_row_ranks(&w->ranks[i], &same);
         r->who = same.n > 1 ? STEAL(&list) : xasprintf("%s on %s", list, w->ranks[i].host);
+        /* Without a measurement low is above high, and the cell stays empty. */
         if (low == high)
                 snprintf(r->cpu, sizeof(r->cpu), "%u %%", low);
         else if (high)
@@ -167,6 +171,7 @@ static void describe_rows(json_t *j, const struct why_finding *f, const struct w
                         k++;
                 }
         }
+        /* Outliers first: the number of rows is limited. */
         for (int odd = 1; odd >= 0; odd--)
                 for (size_t i = 0; i < n; i++)
                         if (w.texts[i] && w.odd[i] == odd && w.n_made < ROWS_MAX)
@@ -221,8 +226,10 @@ static json_t *make_problems(const struct why_rank *ranks, size_t n)
         for (size_t i = 0; i < n; i++) {
                 CLEANUP(intlist_finish) struct intlist same = { 0 }, numbers = { 0 };
                 CLEANUP(free_textp) char *list = NULL, *text = NULL, *hosts = NULL;
+                /* The agent's words, equal on all nodes with the same reason. */
                 const char *why = ranks[i].seen.problem;
 
+                /* The end of a rank is no missing stack. */
                 if (told[i] || !*why || ranks[i].life != WHY_ALIVE)
                         continue;
                 for (size_t k = i; k < n; k++) {
@@ -246,6 +253,7 @@ static json_t *make_problems(const struct why_rank *ranks, size_t n)
 
 /* --- JSON ------------------------------------------------------------------------------------- */
 
+/* Returns a rank; names are a promise (docs/protocol.md), so "lost" stays "silent". */
 static json_t *describe_why_rank(const struct why_rank *r)
 {
         static const char *const lives[] = { "alive", "ended", "silent", "not started", "silent" };
@@ -274,6 +282,7 @@ static json_t *describe_why_rank(const struct why_rank *r)
                 json_object_set_new(j, "store", json_text(r->wait));
                 json_object_set_new(j, "store_ms", json_integer(r->wait_ms));
         }
+        /* No process was seen: the node has not answered, or the rank has ended. */
         if (!r->seen.pid)
                 return j;
         json_object_set_new(j, "pid", json_integer(r->seen.pid));
@@ -311,6 +320,7 @@ static json_t *describe_sources(const struct why_finding *f, const struct why_ra
 
 json_t *why_describe(const struct why_finding *f, const struct why_rank *ranks, size_t n)
 {
+        /* By enum why_kind. */
         static const char *const kinds[] = { "no hang", "hang", "mismatch", "all wait" };
         json_t *all = json_array(), *j;
 

@@ -123,6 +123,7 @@ char *why_ranks_name(const struct why_rank *ranks, size_t n, const struct intlis
         return name;
 }
 
+/* Orders findings: any sure hang goes before any that may be none. */
 static int finding_strength(const struct why_finding *f)
 {
         static const int strengths[] = {
@@ -183,6 +184,7 @@ static void merge_finding(struct why_finding *to, struct why_finding *part,
         why_finding_finish(part);
 }
 
+/* Adds the findings of all worlds with this share. */
 static void merge_worlds(struct why_rank *ranks, size_t n, enum why_share share,
                          struct why_finding *to)
 {
@@ -229,6 +231,8 @@ void why_find(struct why_rank *ranks, size_t n, struct why_finding *ret)
         }
         *ret = (struct why_finding){ .culprit = -1 };
         merge_worlds(ranks, n, WHY_JUDGED, ret);
+        /* A role that serves others idles by nature, and is suspect only when no better finding is
+         * there. */
         if ((ret->kind == WHY_NO_HANG || !ret->is_sure) && !some_compute(ranks, n))
                 merge_worlds(ranks, n, WHY_IDLES, ret);
         sort_outliers(&ret->outliers);
