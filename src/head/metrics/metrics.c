@@ -21,12 +21,14 @@ struct metrics {
 
 /* --- facts ------------------------------------------------------------------------------------ */
 
+/* Replaces a kept text; texts of events are lent. */
 static void keep_metrics_text(char **to, const char *text)
 {
         free(*to);
         *to = xstrdup(text ? text : "");
 }
 
+/* Keeps the reasons of a stop and a hang; a new attempt has neither. */
 static void on_metrics_event(void *ctx, const struct event *e)
 {
         struct metrics *m = ctx;
@@ -44,12 +46,13 @@ static void on_metrics_event(void *ctx, const struct event *e)
 
 /* --- text ------------------------------------------------------------------------------------- */
 
+/* Appends the two lines that come in front of each metric. */
 static void add_head(struct buf *b, const char *name, const char *type, const char *help)
 {
         buf_printf(b, "# HELP hnlaunch_%s %s\n# TYPE hnlaunch_%s %s\n", name, help, name, type);
 }
 
-/* Appends the value of a label, between quotes. */
+/* Appends the value of a label, between quotes, with the three escapes of the format. */
 static void add_value(struct buf *b, const char *text)
 {
         size_t plain;
@@ -104,6 +107,8 @@ static void add_run_facts(const struct metrics *m, struct buf *b)
         buf_printf(b, "hnlaunch_attempt %" PRId64 "\n", m->ranks->attempt);
 }
 
+/* Appends states and last signs of life. A node that is connecting or lost has no time: an old one
+ * would look like a silent node. */
 static void add_nodes(const struct metrics *m, struct buf *b)
 {
         static const char *const names[METRICS_STATES] = {
@@ -161,6 +166,7 @@ static void add_rank_counts(const struct metrics *m, struct buf *b)
                 buf_printf(b, "hnlaunch_ranks{state=\"%s\"} %d\n", names[i], counts[i]);
 }
 
+/* Whether no rank of the attempt is left, and there were any. */
 static bool attempt_has_ended(const struct metrics *m)
 {
         for (int r = 0; r < m->ranks->n; r++)
@@ -180,6 +186,7 @@ static void add_reason(struct buf *b, const char *name, const char *help, const 
         buf_appends(b, "} 1\n");
 }
 
+/* Appends the newest step of each rank that tells any. */
 static void add_rank_steps(const struct metrics *m, struct buf *b)
 {
         add_head(b, "rank_step", "gauge", "The step that a rank has told last.");
@@ -196,6 +203,7 @@ static void add_rank_steps(const struct metrics *m, struct buf *b)
                 }
 }
 
+/* Appends counters of bytes, which include ranks without output, and times of those with some. */
 static void add_rank_output(const struct metrics *m, struct buf *b)
 {
         static const char *const streams[] = { "stdout", "stderr" };
@@ -223,6 +231,7 @@ static void add_stop(const struct metrics *m, struct buf *b)
         const char *stop = m->stop;
         char cause[700];
 
+        /* Also without a stop: ranks may all have failed by themselves. */
         if ((stop || attempt_has_ended(m)) && m->s.reason &&
             m->s.reason(m->s.ctx, cause, sizeof(cause)))
                 stop = cause;

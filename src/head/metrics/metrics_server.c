@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client is in the list from its connection to uv_close(). Behind the answer the writing side is
- * shut down and the rest of the request is read and dropped: closing at once would send a reset,
- * which can overtake the answer. A timer checks for late clients, and runs only while there are
- * clients.
+ * A client is in the list from its connection to uv_close(); the newest is first. Its bytes are
+ * collected until the request is whole, and answered once: metrics_request_status() judges the
+ * request line, metrics_request_knows_host() the name. Behind the answer the writing side is shut
+ * down and the rest of the request is read and dropped: closing at once would send a reset, which
+ * can overtake the answer. A timer checks for late clients, and runs only while there are clients.
+ * All handles are unreferenced, so the server keeps no loop alive; the last one to be closed frees
+ * the server.
  */
 #include "head/metrics/metrics_server.h"
 
@@ -23,14 +26,15 @@
 
 enum {
         REQUEST_MAX = 8192,
-        CLIENTS_MAX = 64,
-        NAMES = 4,
+        CLIENTS_MAX = 64, /* at once; Prometheus needs one */
+        NAMES = 4,        /* the address, two names of the machine, and NULL */
         BACKLOG = 16,
         LATE_MS = 10000,
-        LOOK_MS = 1000,
+        LOOK_MS = 1000,  /* between two checks for late clients */
         FRESH_MS = 1000, /* the age up to which the text is sent again */
 };
 
+/* A connection, up to its answer. */
 struct metrics_client {
         uv_tcp_t tcp;
         struct metrics_server *server;
@@ -63,6 +67,7 @@ struct metrics_server {
 
 int metrics_address_parse(struct metrics_address *a, const char *text, struct error *err)
 {
+        /* The last colon: those before belong to an IPv6 address, which needs brackets. */
         const char *colon = strrchr(text, ':'), *port = colon ? colon + 1 : text;
         const char *host = colon ? text : "127.0.0.1";
         size_t len = colon ? (size_t)(colon - text) : strlen(host), digits = strlen(port);
@@ -83,6 +88,7 @@ int metrics_address_parse(struct metrics_address *a, const char *text, struct er
         return 0;
 }
 
+/* Binds to the first address of a name. 0, or -errno with @err. */
 static int bind_address(uv_tcp_t *tcp, const struct metrics_address *a, struct error *err)
 {
         const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE };
@@ -101,7 +107,8 @@ static int bind_address(uv_tcp_t *tcp, const struct metrics_address *a, struct e
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-/* Judges the first line of a request. */
+/* Judges the first line of a request. The form comes before method and target: any other protocol
+ * gets 400. */
 static int judge_line(const char *line, size_t len)
 {
         const char *end = line + len, *target = memchr(line, ' ', len), *version;
@@ -124,11 +131,13 @@ int metrics_request_status(const char *text, size_t len)
         const char *nl = memchr(text, '\n', len), *end = text + len;
         int status = nl ? judge_line(text, (size_t)(nl - text)) : 0;
 
+        /* A malformed line is answered at once, without an end of the request to wait for. */
         if (status == 400)
                 return 400;
         for (; nl; nl = memchr(nl + 1, '\n', (size_t)(end - nl - 1))) {
                 const char *next = nl + 1;
 
+                /* An empty line ends the request; a bare newline is accepted, too. */
                 next += next < end && *next == '\r';
                 if (next < end && *next == '\n')
                         return status;
@@ -144,7 +153,8 @@ static size_t find_host_end(const char *text, size_t len, char stop)
         return end ? (size_t)(end - text) : len;
 }
 
-/* Whether the value of a Host is known. */
+/* Whether the value of a Host is known. An address is always: only a name can be made to lead here
+ * by another site (DNS rebinding). */
 static bool is_known_host(const char *value, size_t len, const char *const *names)
 {
         struct in6_addr address;
@@ -160,7 +170,9 @@ static bool is_known_host(const char *value, size_t len, const char *const *name
                 value++;
                 len = find_host_end(value, len - 1, ']');
         } else {
+                /* Without brackets the first colon begins the port. */
                 len = find_host_end(value, len, ':');
+                /* A dot at the end is part of a name, and of a browser's Host. */
                 len -= len && value[len - 1] == '.';
         }
         snprintf(host, sizeof(host), "%.*s", (int)len, value);
@@ -188,6 +200,7 @@ bool metrics_request_knows_host(const char *text, size_t len, const char *const 
 
 /* --- clients ---------------------------------------------------------------------------------- */
 
+/* Counts a handle as closed; frees the server with the last. */
 static void unref_metrics_server(struct metrics_server *s)
 {
         if (--s->open)
@@ -207,6 +220,7 @@ static void on_metrics_client_closed(uv_handle_t *h)
         free(c);
 }
 
+/* Takes a client out of the list, whatever its state; a second call does nothing. */
 static void drop_metrics_client(struct metrics_client *c)
 {
         struct metrics_client **at = &c->server->clients;
@@ -221,16 +235,20 @@ static void drop_metrics_client(struct metrics_client *c)
         uv_close((uv_handle_t *)&c->tcp, on_metrics_client_closed);
 }
 
+/* libuv wants a callback; the end of the client is seen by on_metrics_read(). */
 static void on_metrics_shut(uv_shutdown_t *request UNUSED, int status UNUSED)
 {
 }
 
+/* The answer has left this process: shuts the writing side down, and waits for the end of the
+ * client's side. */
 static void on_metrics_written(uv_write_t *w, int status)
 {
         struct metrics_client *c = w->handle->data;
 
         if (uv_is_closing((uv_handle_t *)&c->tcp))
                 return;
+        /* A client that sends no more is done; of any other the rest must be read first. */
         if (status < 0 || c->ended ||
             uv_shutdown(&c->shutdown, (uv_stream_t *)&c->tcp, on_metrics_shut) < 0)
                 drop_metrics_client(c);
@@ -244,11 +262,14 @@ static const struct buf *refresh_text(struct metrics_server *s)
         if (!s->fresh_ms || now - s->fresh_ms >= FRESH_MS) {
                 buf_clear(&s->fresh);
                 s->text(s->ctx, &s->fresh);
+                /* 0 means never. */
                 s->fresh_ms = MAX(now, (uint64_t)1);
         }
         return &s->fresh;
 }
 
+/* Writes the answer to a whole request. The text is copied, because the next client may have it
+ * made anew meanwhile. */
 static void answer_metrics_client(struct metrics_client *c, int status)
 {
         static const struct {
@@ -292,11 +313,14 @@ static void on_metrics_alloc(uv_handle_t *h, size_t hint UNUSED, uv_buf_t *buf)
         *buf = uv_buf_init(c->request + at, (unsigned)(sizeof(c->request) - at));
 }
 
+/* Collects the request and answers as soon as its end is there. An answer is made once; what
+ * follows is read and dropped. */
 static void on_metrics_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf UNUSED)
 {
         struct metrics_client *c = stream->data;
         int status;
 
+        /* The client has shut its side down, as `nc` does; the answer is still on the way. */
         if (n == UV_EOF && uv_stream_get_write_queue_size(stream)) {
                 c->ended = true; /* but may read on */
                 return;
@@ -363,12 +387,14 @@ static void on_metrics_client(uv_stream_t *listener, int status)
         c->tcp.data = c;
         c->late_ms = uv_now(listener->loop) + LATE_MS;
         uv_tcp_init(listener->loop, &c->tcp);
+        /* A client must not keep hnlaunch from ending. */
         uv_unref((uv_handle_t *)&c->tcp);
         s->open++;
         c->next = s->clients;
         s->clients = c;
         if (++s->n_clients == 1)
                 uv_timer_start(&s->timer, on_metrics_look, LOOK_MS, LOOK_MS);
+        /* In the list already, so that every way out is drop_metrics_client(). */
         if (uv_accept(listener, (uv_stream_t *)&c->tcp) < 0 ||
             uv_read_start((uv_stream_t *)&c->tcp, on_metrics_alloc, on_metrics_read) < 0)
                 drop_metrics_client(c);
@@ -398,6 +424,7 @@ static int note_url(struct metrics_server *s, const struct metrics_address *a, s
 {
         bool v6 = strchr(a->host, ':');
         struct sockaddr_storage own;
+        /* The port may have been 0, so the socket tells which one was taken. */
         int len = sizeof(own), r;
         char port[NI_MAXSERV];
 
@@ -425,9 +452,11 @@ static void note_names(struct metrics_server *s, const struct metrics_address *a
         if (gethostname(own, sizeof(own)) < 0)
                 return;
         s->names[1] = xstrdup(own);
+        /* A resolver may take seconds: asked only where others reach the port. */
         if (!local && getaddrinfo(own, NULL, &hints, &found) == 0 && found->ai_canonname)
                 s->names[2] = xstrdup(found->ai_canonname);
         else
+                /* The short form, where the name of this machine has a domain. */
                 s->names[2] = xstrndup(own, strcspn(own, "."));
         if (found)
                 freeaddrinfo(found);

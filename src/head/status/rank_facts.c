@@ -16,7 +16,7 @@
 
 enum {
         STEP_GAP_MS = 1000, /* between two events about a rank's progress */
-        NOTE_MAX = 80,
+        NOTE_MAX = 80,      /* bytes; longer notes are cut */
 };
 
 #define STEP_GAP_NS (STEP_GAP_MS * INT64_C(1000000))
@@ -40,6 +40,7 @@ static void emit_rank_event(const struct rank_facts *f, int rank, struct event e
 
 /* --- progress --- */
 
+/* Emits the newest step, whose number is on the board. */
 static void emit_rank_step(struct rank_facts *f, int rank)
 {
         const struct rank_board_row *row = &f->ranks->rows[rank];
@@ -70,7 +71,8 @@ static void on_tell_time(uv_timer_t *t)
                 uv_timer_stop(t);
 }
 
-/* A program may report a thousand steps a second: at most an event a second is made. */
+/* Takes a step from either source; @new has the note and whether the rank reported the step itself.
+ * A program may report a thousand steps a second: at most an event a second is made. */
 static void take_rank_step(struct rank_facts *f, int rank, int64_t step, int64_t total,
                            const struct rank_step *new)
 {
@@ -78,6 +80,7 @@ static void take_rank_step(struct rank_facts *f, int rank, int64_t step, int64_t
         bool over = rank_board_is_over(row), first = row->step < 0;
         struct rank_step *k;
 
+        /* Reports of a rank come before its end; lines of output may come later. */
         if (step < 0 || (over && new->reported))
                 return;
         if (!f->steps)
@@ -85,10 +88,12 @@ static void take_rank_step(struct rank_facts *f, int rank, int64_t step, int64_t
         k = &f->steps[rank];
         if (k->reported && !new->reported)
                 return;
+        /* Before the event: listeners read the board. */
         rank_board_step(f->ranks, rank, step, MAX(total, 0));
         k->reported = new->reported;
         memcpy(k->note, new->note, sizeof(k->note));
         k->untold = true;
+        /* The first step shows that a rank counts at all; behind the end nothing newer comes. */
         if (first || over || clock_ns() - k->told_ns >= STEP_GAP_NS)
                 emit_rank_step(f, rank);
         else if (!uv_is_active((uv_handle_t *)&f->tell))
@@ -111,12 +116,14 @@ void rank_facts_line_step(struct rank_facts *f, int rank, int64_t step, int64_t 
 
 void rank_facts_ended(struct rank_facts *f, int rank)
 {
+        /* The timer would come after the end. */
         if (f->steps && f->steps[rank].untold)
                 emit_rank_step(f, rank);
 }
 
 /* --- joins --- */
 
+/* An answer of a node tells that a rank is at the store, not since when: the value is -1. */
 bool rank_facts_emit_joined(struct rank_facts *f, const struct rank_table *t)
 {
         bool told = false;
@@ -139,6 +146,7 @@ bool rank_facts_all_told(const struct rank_facts *f)
         return true;
 }
 
+/* The end goes last: a rank that has ended keeps its join and its steps. */
 void rank_facts_fill(const struct rank_facts *f, struct rank_table *t)
 {
         for (int i = 0; i < f->ranks->n; i++) {

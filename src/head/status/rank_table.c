@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "base/printable.h"
 
+/* In place of a node or a rank. */
 enum { NOT_FOUND = -1, SEVERAL = -2 };
 
 void rank_table_init(struct rank_table *t, const struct plan *plan, const struct hosts *hosts,
@@ -49,6 +50,7 @@ void rank_table_joined(struct rank_table *t, int rank, int64_t ms_after_launch)
         t->rows[rank].joined_ms = ms_after_launch;
 }
 
+/* What the head knows of an end goes before any answer of a node, which may be older. */
 void rank_table_ended(struct rank_table *t, int rank)
 {
         t->rows[rank].known = RANK_ROW_ENDED;
@@ -78,23 +80,28 @@ void rank_table_add(struct rank_table *t, int node, const struct node_status *an
         t->answered[node] = true;
         t->rejected += answer->rejected;
         for (size_t i = 0; i < ranks->n; i++)
+                /* The node has answered: a rank that is not in the answer has not started. */
                 if (t->rows[ranks->v[i]].known == RANK_ROW_SILENT)
                         t->rows[ranks->v[i]].known = RANK_ROW_UNKNOWN;
         for (uint32_t i = 0; i < answer->n_ranks; i++) {
                 const struct node_status_rank *k = &answer->ranks[i];
                 struct rank_row *r = k->rank < t->n ? &t->rows[k->rank] : NULL;
 
+                /* A node may tell of its own ranks only. */
                 if (!r || r->node != node)
                         continue;
                 r->k = *k;
                 printable_mask(r->k.channel);
                 mask_wait(&r->k.wait);
+                /* A request to the store shows that the rank has joined. */
                 r->joined |= k->said_ms != STATUS_NEVER;
                 if (r->known != RANK_ROW_ENDED && r->known != RANK_ROW_LOST)
                         r->known = k->state ? RANK_ROW_ALIVE : RANK_ROW_ENDED;
         }
         if (!answer->n_conns)
                 return;
+        /* Kept until the last answer: the rank of a connection may be on another node than the
+         * endpoint. */
         t->conns = xrealloc(t->conns, t->n_conns + answer->n_conns, sizeof(*t->conns));
         t->conn_nodes =
                 xrealloc(t->conn_nodes, t->n_conns + answer->n_conns, sizeof(*t->conn_nodes));
@@ -120,6 +127,7 @@ static const char *plain_addr(const char *addr)
         return strncmp(addr, "::ffff:", 7) || !strchr(addr, '.') ? addr : addr + 7;
 }
 
+/* Adds an address of a node to the hash; "" is none. */
 static void add_addr_owner(struct addr_owner **owners, const char *addr, int node)
 {
         size_t len = strlen(addr);
@@ -138,6 +146,8 @@ static void add_addr_owner(struct addr_owner **owners, const char *addr, int nod
         HASH_ADD_KEYPTR(hh, *owners, o->addr, len, o);
 }
 
+/* Returns all addresses of all nodes: from the hostfile, of the interfaces, and that of the ssh
+ * connection, which may be the only one known. */
 static struct addr_owner *list_addr_owners(const struct rank_table *t,
                                            const struct hello *const *hellos)
 {
@@ -156,6 +166,7 @@ static struct addr_owner *list_addr_owners(const struct rank_table *t,
         return owners;
 }
 
+/* Returns the node of a peer's address; loopback is the endpoint's own node. */
 static int find_addr_owner(struct addr_owner *owners, const char *addr, int endpoint_node)
 {
         struct addr_owner *o;
@@ -167,11 +178,13 @@ static int find_addr_owner(struct addr_owner *owners, const char *addr, int endp
         return o && o->node != SEVERAL ? o->node : NOT_FOUND;
 }
 
+/* A local port of a rank's process. */
 struct rank_port {
         uint32_t number;
         int rank;
 };
 
+/* By port, then by rank. */
 static int compare_ports(const void *a, const void *b)
 {
         const struct rank_port *x = a, *y = b;
@@ -181,6 +194,7 @@ static int compare_ports(const void *a, const void *b)
         return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
+/* Returns the ports of all ranks, sorted. */
 static struct rank_port *list_rank_ports(const struct rank_table *t, size_t *ret_n)
 {
         struct rank_port *v = xcalloc(t->n * STATUS_PORTS, sizeof(*v));
@@ -202,6 +216,7 @@ static int find_rank_with_port(const struct rank_table *t, const struct rank_por
         size_t low = 0, high = n;
         int found = NOT_FOUND;
 
+        /* Finds the first entry with the port. */
         while (low < high) {
                 size_t mid = (low + high) / 2;
 
@@ -213,13 +228,15 @@ static int find_rank_with_port(const struct rank_table *t, const struct rank_por
         for (; low < n && v[low].number == number; low++) {
                 if (node != NOT_FOUND && t->rows[v[low].rank].node == node)
                         return v[low].rank;
+                /* Behind address translation no node has the peer's address: the port alone
+                 * decides, if only one rank lists it. */
                 found = found == NOT_FOUND ? v[low].rank : SEVERAL;
         }
         return node == NOT_FOUND && found != SEVERAL ? found : NOT_FOUND;
 }
 
-/* A barrier of PMI without keys is that of MPI_Finalize() only if all ranks of the world have
- * called MPI_Init(). */
+/* Corrects the operation of barriers. A barrier of PMI without keys is that of MPI_Finalize() only
+ * if all ranks of the world have called MPI_Init(). */
 static void rename_early_barriers(struct rank_table *t)
 {
         bool *early = xcalloc(t->plan->n_worlds + 1, sizeof(*early)); /* by world */
@@ -251,6 +268,7 @@ int64_t rank_table_excuse_young(struct rank_table *t, int64_t ms)
 
         for (size_t i = 0; i < t->n && t->plan->n_worlds > 1; i++) {
                 struct rank_row *r = &t->rows[i];
+                /* A rank that has not started is as young as can be. */
                 int64_t age = r->known == RANK_ROW_UNKNOWN ? 0 : r->k.started_ms;
 
                 /* Of a rank whose node does not answer no time is known. */
@@ -269,6 +287,8 @@ size_t rank_table_match(struct rank_table *t, const struct hello *const *hellos)
         struct rank_port *ports;
         size_t n_ports, unknown = 0;
 
+        /* By what is known before connections are matched: PMI has no connections at the
+         * endpoint. */
         rename_early_barriers(t);
         if (!t->n_conns) {
                 find_apart_worlds(t);
@@ -282,6 +302,7 @@ size_t rank_table_match(struct rank_table *t, const struct hello *const *hellos)
                 int rank = find_rank_with_port(t, ports, n_ports, c->port, node);
                 struct rank_row *r = rank == NOT_FOUND ? NULL : &t->rows[rank];
 
+                /* A process that no rank lists, such as a helper in a container. */
                 if (!r) {
                         unknown++;
                         continue;

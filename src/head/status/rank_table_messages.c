@@ -22,6 +22,7 @@ enum {
         GROUPS_MAX = 4, /* of waiting ranks, in a message */
 };
 
+/* Adds the table of ranks chosen by @filter. */
 static void add_rank_rows(struct diag *d, const struct rank_table *t, rank_filter filter)
 {
         CLEANUP(free_textp) char *text = rank_table_print(t, filter);
@@ -32,6 +33,8 @@ static void add_rank_rows(struct diag *d, const struct rank_table *t, rank_filte
 void rank_table_tell_other_store(const struct rank_table *t, struct diags *d,
                                  const struct node_status_other *other, uint64_t after_ms)
 {
+        /* A launcher within a rank, such as torchrun, inherits the rank's variables and gives its
+         * own processes another port. */
         struct rank_span age = rank_span(after_ms);
         char name[PLAN_RANK_NAME_MAX];
         struct diag *di = diag_warn(d, HN_OTHER_STORE,
@@ -61,6 +64,7 @@ struct rank_wait_groups {
         size_t n;
 };
 
+/* Fits CLEANUP(). */
 static void finish_wait_groups(struct rank_wait_groups *g)
 {
         for (size_t i = 0; i < g->n; i++)
@@ -68,6 +72,7 @@ static void finish_wait_groups(struct rank_wait_groups *g)
         free(g->v);
 }
 
+/* The longest wait first, of equal ones that of the lowest rank. */
 static int compare_longest(const void *a, const void *b)
 {
         const struct rank_wait_group *x = a, *y = b;
@@ -77,6 +82,7 @@ static int compare_longest(const void *a, const void *b)
                                            : 1;
 }
 
+/* Equal waits of one world side by side, by rank. */
 static int compare_waits_and_ranks(const void *a, const void *b)
 {
         const struct rank_row *x = *(const struct rank_row *const *)a,
@@ -103,6 +109,7 @@ static void find_wait_groups(const struct rank_table *t, struct rank_wait_groups
                 if (!i || v[i - 1]->world != v[i]->world || rank_compare_waits(v[i - 1], v[i]) != 0)
                         g->v[g->n++].wait = &v[i]->k.wait;
                 intlist_add(&g->v[g->n - 1].ranks, v[i]->rank);
+                /* Ranks of a group came at different times. */
                 if (v[i]->k.wait.ms > g->v[g->n - 1].wait->ms)
                         g->v[g->n - 1].wait = &v[i]->k.wait;
         }
@@ -137,6 +144,7 @@ static void note_joined(const struct rank_table *t, struct diag *d)
         bool one_node = true;
 
         rank_table_gather(t, rank_row_missing, &missing);
+        /* Whether all missing ranks are on one node. */
         for (size_t i = 0; i < missing.n; i++)
                 one_node &= t->rows[missing.v[i]].node == t->rows[missing.v[0]].node;
         for (size_t i = 0; i < t->n; i++) {
@@ -169,6 +177,7 @@ static bool help_to_look(const struct rank_table *t, struct diag *d, rank_filter
         const struct host *h;
         char ssh[320] = "", name[PLAN_RANK_NAME_MAX];
 
+        /* A process must be there to look at. */
         while (r < end && !(filter(r) && r->known == RANK_ROW_ALIVE))
                 r++;
         if (r == end)
@@ -185,6 +194,7 @@ static bool help_to_look(const struct rank_table *t, struct diag *d, rank_filter
         return r->k.state == 'T' || goes_on;
 }
 
+/* Fits rank_filter. */
 static bool is_silent(const struct rank_row *r)
 {
         return r->known == RANK_ROW_SILENT;
@@ -235,6 +245,7 @@ void rank_table_tell_missing(const struct rank_table *t, struct diags *d, uint64
         note_joined(t, di);
         find_wait_groups(t, &g);
         note_state(t, di, &g, 0, g.n);
+        /* A job that ends now is not helped with commands that need a running one. */
         helped = help_to_look(t, di, rank_row_missing, !fatal);
         if (fatal)
                 diag_help(di, "%swait longer: --start-timeout %s", helped ? "or " : "",
@@ -244,6 +255,7 @@ void rank_table_tell_missing(const struct rank_table *t, struct diags *d, uint64
                           rank_span(after_ms).text);
 }
 
+/* Fits rank_filter: a way to choose any rows by marking the others. */
 static bool is_unmarked(const struct rank_row *r)
 {
         return !r->marked;
@@ -299,6 +311,7 @@ static void tell_world_waiting(struct rank_table *t, struct diags *d, uint32_t t
         }
         for (size_t i = 0; i < t->n; i++)
                 t->rows[i].marked = t->rows[i].world != world;
+        /* Groups are sorted: the first are those above the threshold. */
         for (; n_told < g->n && g->v[n_told].wait->ms >= threshold_ms; n_told++)
                 for (size_t k = 0; k < g->v[n_told].ranks.n; k++)
                         t->rows[g->v[n_told].ranks.v[k]].marked = true;
@@ -314,6 +327,7 @@ static void tell_world_waiting(struct rank_table *t, struct diags *d, uint32_t t
                                first);
         }
         note_state(t, di, g, 1, n_told); /* the ranks of other groups are rows of the table */
+        /* In a deadlock every rank of the world is worth a look. */
         for (size_t i = 0; i < t->n && !n_missing; i++)
                 t->rows[i].marked = t->rows[i].world != world;
         help_to_look(t, di, is_unmarked, true);
@@ -329,6 +343,7 @@ bool rank_table_tell_waiting(struct rank_table *t, struct diags *d, uint32_t thr
 
         find_wait_groups(t, &all);
         own.v = xcalloc(all.n, sizeof(*own.v));
+        /* Each world once, with all of its groups, in the order of the longest wait. */
         for (size_t i = 0; i < all.n && all.v[i].wait->ms >= threshold_ms; i++) {
                 int world = t->rows[all.v[i].ranks.v[0]].world;
 

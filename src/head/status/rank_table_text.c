@@ -28,6 +28,7 @@ enum {
 
 /* --- cells --- */
 
+/* As a user would write the time, if it is a round one. */
 struct rank_span rank_span(uint64_t ms)
 {
         struct rank_span s;
@@ -43,6 +44,7 @@ struct rank_span rank_span(uint64_t ms)
 
 void rank_table_what_for(const struct node_status_wait *w, char *to, size_t size)
 {
+        /* By names of struct node_status_wait; COUNT and all other operations read as a barrier. */
         const char *collective = !strcmp(w->op, "GATHER")      ? "all_gather"
                                  : !strcmp(w->op, "BROADCAST") ? "broadcast"
                                                                : "barrier";
@@ -57,6 +59,7 @@ void rank_table_what_for(const struct node_status_wait *w, char *to, size_t size
                 snprintf(to, size, "for `%s`", w->key);
 }
 
+/* Returns the cell ALIVE; also the kind of a row, so few words are best. */
 static const char *format_alive(const struct rank_row *r)
 {
         static const char *const by_known[] = {
@@ -85,6 +88,7 @@ static const char *format_alive(const struct rank_row *r)
         }
 }
 
+/* Writes the cell STORE: an open request goes before the join. */
 static void format_store(const struct rank_row *r, char *to, size_t size)
 {
         char what[160];
@@ -94,6 +98,8 @@ static void format_store(const struct rank_row *r, char *to, size_t size)
         } else if (rank_row_waits(r)) {
                 rank_table_what_for(&r->k.wait, what, sizeof(what));
                 snprintf(to, size, "waits %s %s", what, rank_span(r->k.wait.ms).text);
+                /* A request that needs no other rank is answered at once, unless the store is in
+                 * trouble. */
         } else if (*r->k.wait.op && r->k.wait.ms >= 1000) {
                 snprintf(to, size, "%s `%s` unanswered %s", r->k.wait.op, r->k.wait.key,
                          rank_span(r->k.wait.ms).text);
@@ -104,6 +110,7 @@ static void format_store(const struct rank_row *r, char *to, size_t size)
         }
 }
 
+/* Writes the cell STEP: "41/100 note". */
 static void format_step(const struct rank_row *r, char *to, size_t size)
 {
         const struct rank_progress *p = &r->progress;
@@ -199,6 +206,7 @@ int rank_compare_waits(const struct rank_row *a, const struct rank_row *b)
 static int compare_kinds(const struct rank_row *a, const struct rank_row *b)
 {
         bool wait = rank_row_waits(a);
+        /* Words of the cells make the kind; times and steps do not. */
         int d = strcmp(format_alive(a), format_alive(b));
 
         if (!d)
@@ -208,6 +216,7 @@ static int compare_kinds(const struct rank_row *a, const struct rank_row *b)
         return d || !wait ? d : rank_compare_waits(a, b);
 }
 
+/* Rows of a kind side by side, by rank. */
 static int compare_kinds_and_ranks(const void *a, const void *b)
 {
         const struct rank_row *x = *(const struct rank_row *const *)a,
@@ -217,6 +226,8 @@ static int compare_kinds_and_ranks(const void *a, const void *b)
         return d ? d : x->rank - y->rank;
 }
 
+/* Returns what ranks of a kind do, as the end of a sentence. @stores: any rank has joined, so that
+ * not having joined means something. */
 static const char *rank_verb(const struct rank_row *r, bool stores)
 {
         switch (r->known) {
@@ -301,6 +312,7 @@ static const struct text_column rank_columns[] = {
         [COL_NOW] = { "NOW", TEXT_TRUNCATE, 1, 8 },
 };
 
+/* Adds the cells of a rank. Only the answer of a node has the last two. */
 static void add_table_row(struct text_table *table, const struct rank_table *t,
                           const struct rank_row *r)
 {
@@ -326,6 +338,7 @@ static void add_table_row(struct text_table *table, const struct rank_table *t,
                                    r->k.channel);
 }
 
+/* By rank. */
 static int compare_row_ranks(const void *a, const void *b)
 {
         return (*(const struct rank_row *const *)a)->rank -
@@ -351,6 +364,7 @@ static size_t fold_rows(const struct rank_table *t, const struct rank_row **v, s
                 memmove(v + kept, v + i, (end - i) * sizeof(const struct rank_row *));
                 kept += end - i;
         }
+        /* Back in the order of ranks, as the table shows them. */
         if (kept)
                 qsort(v, kept, sizeof(const struct rank_row *), compare_row_ranks);
         return kept;
@@ -368,6 +382,7 @@ char *rank_table_print(const struct rank_table *t, rank_filter filter)
         CLEANUP(free_textp) char *text = NULL;
         size_t n = 0;
 
+        /* A job that uses no store of hnlaunch would have a column of "not joined". */
         table.hidden[COL_STORE] = !stores;
         table.hidden[COL_STEP] = !rank_table_count(t, rank_row_steps);
         for (size_t i = 0; i < t->n; i++)
@@ -378,6 +393,7 @@ char *rank_table_print(const struct rank_table *t, rank_filter filter)
                 add_table_row(&table, t, v[i]);
         text = text_table_format(&table);
         buf_appends(&out, text);
+        /* Many small kinds: each has at most FOLD_ABOVE rows, and stays. */
         if (n > ROWS_MAX)
                 buf_printf(&out, "... and %zu more\n", n - ROWS_MAX);
         buf_append(&out, buf_data(&lines), buf_len(&lines));
