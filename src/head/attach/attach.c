@@ -2,6 +2,10 @@
 /*
  * A timer reads the new records. One connection to the run waits for the end of the run, which
  * comes after the last record; a second connection stays open as long as this command is attached.
+ * The order of an attachment: wait for run.json (await_record()), fill plan and hosts from the
+ * record as a launch would, connect, find the place of the first output to show, then run the loop
+ * until the run has ended and all output is printed, or the user leaves. A run that has ended
+ * already is shown in the same way, without connections.
  */
 #include "head/attach/attach.h"
 
@@ -28,12 +32,12 @@
 #include "head/term/escapes.h"
 
 enum {
-        LOOK_MS = 50,
-        RECORD_MS = 5000,
-        ORDER_MS = 10000,
+        LOOK_MS = 50,          /* between two looks at the records */
+        RECORD_MS = 5000,      /* how long run.json may take once nodes are connected */
+        ORDER_MS = 10000,      /* for an answer of the run */
         PENDING_MAX = 4 << 20, /* bytes not yet written to the terminal */
         AGAIN = 64 << 10,      /* bytes at the end, perhaps never shown by a terminal */
-        PLACES = 1024,
+        PLACES = 1024,         /* pieces among which the beginning is chosen */
 };
 
 static const int attach_signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
@@ -112,7 +116,10 @@ static struct output_place find_first_place(const struct attach *a)
         while (more) {
                 struct output_place place = output_file_tell(&f);
 
+                /* The mark is written when the run leaves its terminal: what lies before was shown
+                 * there, at least up to the bytes in the terminal's own buffer. */
                 more = output_file_next(&f, &p) && p.kind != OUTPUT_DETACHED;
+                /* The ring keeps the newest pieces with AGAIN bytes in all. */
                 while (n && (n == PLACES || total - ring[first].len >= AGAIN)) {
                         total -= ring[first].len;
                         first = (first + 1) % PLACES;
@@ -128,6 +135,7 @@ static struct output_place find_first_place(const struct attach *a)
 
 /* --- output ----------------------------------------------------------------------------------- */
 
+/* Leaves the loop with the exit code of the command. */
 static void end_attach(struct attach *a, int code)
 {
         a->result.over = true;
@@ -145,6 +153,7 @@ static void tell_message(struct attach *a, const struct output_piece *p)
         printer_tell(a->printer, (const char *)buf_data(&clean), buf_len(&clean));
 }
 
+/* Prints a piece of the records; ranks that run.json does not have are left out. */
 static void print_piece(struct attach *a, const struct output_piece *p)
 {
         if (p->kind == OUTPUT_GAP)
@@ -168,6 +177,8 @@ static bool print_new(struct attach *a)
         return false;
 }
 
+/* Prints what has come. The run ends here only when its last record is printed; while a question
+ * waits for a key nothing is printed over it. */
 static void on_look(uv_timer_t *t)
 {
         struct attach *a = t->data;
@@ -176,11 +187,14 @@ static void on_look(uv_timer_t *t)
                 end_attach(a, (int)json_integer_value(json_object_get(a->answer, "code")));
 }
 
+/* The ranks have no credit from here: the launching hnlaunch reads their output. */
 static void on_attach_credit(void *ctx UNUSED, int rank UNUSED, uint8_t stream UNUSED,
                              uint32_t bytes UNUSED)
 {
 }
 
+/* Stops when standard output is gone. A reader that has left gives the code of SIGPIPE in a shell;
+ * errors of standard error are ignored. */
 static void on_attach_broken(void *ctx, uint8_t stream, const char *what, int error)
 {
         struct attach *a = ctx;
@@ -195,6 +209,7 @@ static void on_attach_broken(void *ctx, uint8_t stream, const char *what, int er
 
 /* --- the run ---------------------------------------------------------------------------------- */
 
+/* One buffer for all: each piece is copied before the next is read. */
 static void provide_end_buffer(uv_handle_t *h UNUSED, size_t hint UNUSED, uv_buf_t *buf)
 {
         static char piece[2048];
@@ -216,6 +231,7 @@ static void on_end(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
                                NULL);
         if (!json_is_object(a->answer)) {
                 json_decref(a->answer);
+                /* The connection broke: the run may still have written its summary. */
                 a->answer = run_load_summary(a->run->id);
         }
         if (!a->answer)
@@ -225,6 +241,7 @@ static void on_end(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
         a->question = NULL;
 }
 
+/* Sends an order to the run and waits for the answer; silence is told unless the run has ended. */
 static void send_order(struct attach *a, const char *what)
 {
         struct error err;
@@ -235,6 +252,7 @@ static void send_order(struct attach *a, const char *what)
         json_decref(answer);
 }
 
+/* Acts on the key of the question; key 0 means that the terminal is gone. */
 static void on_answer(void *ctx, int key)
 {
         struct attach *a = ctx;
@@ -259,6 +277,7 @@ static void on_attach_signal(uv_signal_t *s, int signo)
         if (a->result.over)
                 _exit(EX_SIGNAL + signo); /* the terminal does not take the rest */
         say_after_key();
+        /* Ctrl-\ never ends the command: on a terminal the key is next to others. */
         if (signo == SIGQUIT) {
                 if (a->question) /* output waits for the answer */
                         on_answer(a, signo);
@@ -282,6 +301,7 @@ static bool connect_attach(struct attach *a, struct error *err)
         json_t *answer;
         int fd;
 
+        /* Kept open: the run takes the end of this connection for the end of the attachment. */
         a->attached = run_request(a->run->socket, json_pack("{s:s}", "do", "attach"), err);
         answer = a->attached < 0 ? NULL : run_answer(a->attached, ORDER_MS, err);
         a->owner = json_is_true(json_object_get(answer, "owner"));
@@ -383,6 +403,7 @@ static const char *choose_template(const struct attach *a, const json_t *record)
                 return NULL;
         if (a->o->label == LABEL_TEMPLATE)
                 recorded = a->o->label_template;
+        /* The record has no addresses of nodes for such a template. */
         if (!recorded || label_needs_network(recorded))
                 return label_default(&a->plan);
         return *recorded ? recorded : NULL;
@@ -413,9 +434,12 @@ static void follow_run(struct attach *a, const json_t *record)
         uv_timer_start(&a->look, on_look, 0, LOOK_MS);
         uv_run(&a->loop, UV_RUN_DEFAULT);
         uv_timer_stop(&a->look);
+        /* Also after a signal: the terminal gets its modes back before the last lines. */
         attach_ask_end(a->question);
         attach_input_close(a->input);
         printer_flush(a->printer);
+        /* All that was read is shown, so that the kept place is true. A second signal ends even
+         * this. */
         while (printer_pending(a->printer))
                 uv_run(&a->loop, UV_RUN_ONCE);
         say_through(NULL);
@@ -454,6 +478,7 @@ static int open_attach(struct attach *a, struct error *err)
         return 0;
 }
 
+/* Closes everything that was opened, in any state. The loop turns once more for the handles. */
 static void close_attach(struct attach *a)
 {
         uv_close((uv_handle_t *)&a->look, NULL);
@@ -474,6 +499,7 @@ static void close_attach(struct attach *a)
         fd_close(a->dir);
 }
 
+/* Opens the records when they are there. NULL: not yet. */
 static json_t *load_attach_record(struct attach *a)
 {
         struct error err;
@@ -497,6 +523,7 @@ static json_t *await_record(struct attach *a)
                         run_ask(a->run->socket, json_pack("{s:s}", "do", "info"), ORDER_MS, &err);
                 const char *state = json_string_value(json_object_get(info, "state"));
 
+                /* Connecting may take minutes; only the time after it is limited. */
                 looks += !state || strcmp(state, "connecting") != 0;
                 json_decref(info);
                 usleep(LOOK_MS * 1000);
@@ -504,6 +531,7 @@ static json_t *await_record(struct attach *a)
         return record;
 }
 
+/* Adds the last line: why this command ended, else the verdict, else that the run goes on. */
 static void tell_attach_end(const struct attach *a, struct diags *d)
 {
         const char *verdict = json_string_value(json_object_get(a->answer, "verdict"));

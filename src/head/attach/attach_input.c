@@ -23,6 +23,7 @@
 
 enum { STDIN_ANSWER_MS = 5000 };
 
+/* Standard input on the way to the run; .piece has bytes from .done to .len. */
 struct attach_input {
         const char *socket;
         int from, to;
@@ -45,6 +46,7 @@ struct attach_question {
 
 /* --- to the run ------------------------------------------------------------------------------- */
 
+/* Frees with the last handle. Standard streams stay open. */
 static void on_input_closed(uv_handle_t *h)
 {
         struct attach_input *in = h->data;
@@ -66,6 +68,7 @@ void attach_input_close(struct attach_input *in)
         uv_close((uv_handle_t *)&in->writable, on_input_closed);
 }
 
+/* Reads when there is something; writing follows by watch_input(). */
 static void on_input_readable(uv_poll_t *h, int status, int events);
 static void on_run_writable(uv_poll_t *h, int status, int events);
 
@@ -89,6 +92,7 @@ static void end_input(struct attach_input *in)
         stop_input(in);
 }
 
+/* Waits for what comes next: bytes from the input, or room in the connection for those at hand. */
 static void watch_input(struct attach_input *in)
 {
         if (in->paused)
@@ -99,6 +103,7 @@ static void watch_input(struct attach_input *in)
                 uv_poll_start(&in->writable, UV_WRITABLE, on_run_writable);
 }
 
+/* Reads a piece. An error of the input, such as EIO in the background, is no end for the ranks. */
 static void read_input(struct attach_input *in)
 {
         ssize_t n = read(in->from, in->piece, sizeof(in->piece));
@@ -111,6 +116,7 @@ static void read_input(struct attach_input *in)
                 stop_input(in);
         else
                 in->len = (size_t)n;
+        /* Enter was echoed: the cursor stands at the beginning of a line. */
         if (in->is_terminal && n > 0 && memchr(in->piece, '\n', (size_t)n))
                 say_after_entry(in->from);
 }
@@ -167,6 +173,7 @@ struct attach_input *attach_input_open(uv_loop_t *loop, const char *socket, int 
         json_decref(answer);
         in = xcalloc(1, sizeof(*in));
         *in = (struct attach_input){ .socket = socket, .from = fd, .to = to, .open = 1 };
+        /* A descriptor of its own: O_NONBLOCK on the shared one would stay behind for the shell. */
         in->is_terminal = isatty(fd);
         if (in->is_terminal && (fd = open("/dev/tty", O_RDONLY | O_CLOEXEC)) >= 0)
                 in->from = fd;
@@ -191,6 +198,7 @@ bool attach_input_has_terminal(void)
                tcgetpgrp(STDIN_FILENO) == getpgrp();
 }
 
+/* Passes the key on; the question stays open until attach_ask_end(). */
 static void on_key(uv_poll_t *h, int status UNUSED, int events UNUSED)
 {
         struct attach_question *q = h->data;
@@ -210,12 +218,14 @@ struct attach_question *attach_ask(uv_loop_t *loop, struct attach_input *in,
         struct termios raw;
 
         *q = (struct attach_question){ .in = in, .answer = answer, .ctx = ctx };
+        /* Opened anew, so that a redirected standard input does not answer. */
         q->fd = open("/dev/tty", O_RDONLY | O_CLOEXEC);
         if (tcgetattr(q->fd, &q->modes) < 0 || uv_poll_init(loop, &q->key, q->fd) < 0) {
                 fd_close(q->fd);
                 free(q);
                 return NULL;
         }
+        /* The key is meant for the question, not for the ranks. */
         if (in && !in->paused && in->is_terminal) {
                 in->paused = true;
                 uv_poll_stop(&in->readable);
@@ -223,6 +233,7 @@ struct attach_question *attach_ask(uv_loop_t *loop, struct attach_input *in,
                 q->in = NULL;
         }
         raw = q->modes;
+        /* A single key without Enter; ISIG stays, so that Ctrl-C answers, too. */
         raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
         tcsetattr(q->fd, TCSADRAIN, &raw);
         q->key.data = q;
