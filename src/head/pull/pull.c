@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A node sends files one after the other, so there is at most one open file per node. A failure of
- * every file (a full disk) ends the transfer of all nodes; any other failure costs one file.
- * Missing files are kept as lines for the report, at most ROWS.
+ * Life of a node: asked (pull_ask()), waits for the end of its answer, then done; pull_lost(),
+ * pull_look() and pull_cancel() end the wait early. The parts of an answer are entries, each
+ * followed by the bytes of a file and their end; take_part() checks the order. A node sends files
+ * one after the other, so there is at most one open file per node. A failure of every file (a full
+ * disk) ends the transfer of all nodes; any other failure costs one file. Missing files are kept as
+ * lines for the report, at most ROWS.
  */
 #include "head/pull/pull.h"
 
@@ -26,11 +29,12 @@
 #include "wire/push_msg.h"
 
 enum {
-        ROWS = 8,
+        ROWS = 8, /* of each kind in the report */
         SILENT_S = 60,
         NODE_ENTRIES = 2 * PULL_ENTRIES_MAX, /* with files of earlier runs */
 };
 
+/* A node must not fill the disk of this machine without end. */
 #define PULL_BYTES_MAX (UINT64_C(1) << 40) /* of a job */
 
 struct pull_item {
@@ -46,6 +50,7 @@ struct pull_rows {
         size_t n;
 };
 
+/* The answer of a node so far. */
 struct pull_node {
         const char *host; /* lent */
         bool asked, waits;
@@ -121,6 +126,7 @@ static bool is_same_folder(const struct pull_item *item, const char *here)
                                              a.st_dev == b.st_dev && a.st_ino == b.st_ino);
 }
 
+/* Whether an earlier item would be written to the same place. */
 static bool is_taken(const struct pull *p, const struct pull_item *item)
 {
         for (size_t i = 0; i < p->n_items; i++)
@@ -144,6 +150,7 @@ static int add_item(struct pull *p, const char *word, const char *here, const ch
         item->dest = dest && *dest == '/' ? xstrdup(dest)
                      : dest               ? xasprintf("%s/%s", here, dest)
                                           : xasprintf("%s/pulled/%s", here, run_id);
+        /* Files of earlier runs lie below "pulled", too. */
         item->skip = dest ? xstrdup(item->dest) : xasprintf("%s/pulled", here);
         item->place = *item->path ? find_place(item->path) : NULL;
         if (!item->place || strlen(item->path) > PUSH_PATH_MAX) {
@@ -220,6 +227,7 @@ void pull_destroy(struct pull *p)
 
 /* --- nodes ------------------------------------------------------------------------------------ */
 
+/* Keeps a line, or only counts it beyond ROWS. */
 static void add_pull_row(struct pull_rows *rows, const char *fmt, ...) PRINTF(2, 3);
 
 static void add_pull_row(struct pull_rows *rows, const char *fmt, ...)
@@ -233,6 +241,7 @@ static void add_pull_row(struct pull_rows *rows, const char *fmt, ...)
         va_end(ap);
 }
 
+/* Ends the answer of a node; an unfinished file is removed. */
 static void stop_waiting(struct pull *p, struct pull_node *n)
 {
         n->waits = false;
@@ -246,6 +255,7 @@ void pull_ask(struct pull *p, struct node *n)
         struct pull_order order = { .paths = STRV_INIT };
 
         for (size_t i = 0; i < p->n_items; i++) {
+                /* All items in one order: the answer names an item by number. */
                 strv_push(&order.paths, p->items[i].path);
                 if (!strv_has(&order.skip, p->items[i].skip))
                         strv_push(&order.skip, p->items[i].skip);
@@ -263,12 +273,14 @@ void pull_lost(struct pull *p, const struct node *n, const char *why)
 {
         struct pull_node *m = &p->nodes[n->index];
 
+        /* The answer was complete before the node was lost. */
         if (m->asked && !m->waits)
                 return;
         p->unknown = true;
         add_pull_row(&p->missing, "%s: %s", n->host->name, why);
         if (m->waits)
                 stop_waiting(p, m);
+        /* Also a node that was never asked: a second loss adds no second line. */
         m->asked = true;
 }
 
@@ -311,6 +323,7 @@ static bool ends_all(int error)
                error == EFBIG || error == ENFILE || error == EMFILE;
 }
 
+/* Returns the path below DEST/HOST, malloc'ed. */
 static char *name_place(const struct pull_item *item, const char *path)
 {
         return xasprintf("%s%s%s", item->place, *item->place && *path ? "/" : "", path);
@@ -324,6 +337,7 @@ static void fail_write(struct pull *p, const struct node *n, const char *path, i
 
         add_pull_row(&p->missing, "cannot write %s/%s/%s: %s", item->dest, n->host->name, place,
                      error == EFBIG ? "more than 1 TiB came" : strerror(error));
+        /* The disk of this machine, not the file: other nodes would only repeat the failure. */
         if (ends_all(error))
                 pull_cancel(p, "not asked for after this");
 }
@@ -343,6 +357,7 @@ static int open_root(struct pull *p, const struct node *n)
         root = &m->roots[m->item];
         if (*root >= 0)
                 return *root;
+        /* The name of a host becomes that of a folder, and may be anything. */
         for (char *c = host; (c = strchr(c, '/'));)
                 *c = '_';
         path = xasprintf("%s/%s", p->items[m->item].dest, push_path_is_safe(host) ? host : "_");
@@ -366,7 +381,9 @@ static void write_entry(struct pull *p, const struct node *n, const struct pulle
                 r = pull_write_link(root, place, target);
         else if (r >= 0)
                 r = pull_write_begin(&m->file, root, place, in->mode);
+        /* The node sends the bytes all the same, as nobody tells it of the failure. */
         m->skips = r < 0;
+        /* Files are counted when complete. */
         p->files += r >= 0 && in->kind == PULL_LINK;
         if (r < 0)
                 fail_write(p, n, in->path, -r);
@@ -402,6 +419,8 @@ static void take_entry(struct pull *p, const struct node *n, const struct pulled
         }
 }
 
+/* Writes bytes of the open file. After an error the rest of the file is dropped, and the node goes
+ * on with the next. */
 static void take_file_bytes(struct pull *p, const struct node *n, const struct pulled *in)
 {
         struct pull_node *m = &p->nodes[n->index];
@@ -439,6 +458,7 @@ static void end_pulled_file(struct pull *p, const struct node *n, const struct p
                 fail_write(p, n, path, -r);
 }
 
+/* Returns -EPROTO: the node breaks the protocol, and is lost for it. */
 static int refuse_part(struct error *err, const char *why)
 {
         return err_set(err, EPROTO, "message out of turn: PULLED, %s", why);
@@ -453,6 +473,7 @@ static int take_part(struct pull *p, const struct node *n, const struct pulled *
 
         if (!m->asked || (!m->waits && !p->cancelled))
                 return refuse_part(err, "which was not asked for");
+        /* After pull_cancel() nodes go on sending what was asked for. */
         if (!m->waits)
                 return 0;
         m->heard_ns = clock_ns();
@@ -486,6 +507,7 @@ int pull_take(struct pull *p, const struct node *n, const struct frame *f, struc
 
 /* --- the report ------------------------------------------------------------------------------- */
 
+/* Adds the kept lines and the number of the others. */
 static void add_rows(struct diag *di, const struct pull_rows *rows)
 {
         for (size_t i = 0; i < rows->v.n; i++)
@@ -517,6 +539,7 @@ bool pull_report(const struct pull *p, struct diags *d, int code)
         struct diag *di;
 
         for (size_t i = 0; p && i < p->n_items; i++)
+                /* "On no node" needs the whole answer of every node. */
                 if (!p->items[i].found && !p->cancelled && !p->unknown)
                         add_pull_row(&none, "%s: on no node", p->items[i].path);
         n += none.n;

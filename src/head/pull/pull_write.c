@@ -20,9 +20,11 @@
 
 #define PART_NAME ".hnlaunch-pull"
 
+/* Without these rights of the owner the next file could not be written, nor the copy be removed. */
 enum { OWNER_ENTERS = 0700, OWNER_WRITES = 0600 };
 
-/* Opens the folder @name of @dir, made if missing. Or -errno. */
+/* Opens the folder @name of @dir, made if missing. Or -errno: ELOOP or ENOTDIR for a link. Another
+ * process may make the folder at the same time (EEXIST). */
 static int enter_folder(int dir, const char *name, uint32_t mode)
 {
         int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -39,6 +41,7 @@ static int enter_folder(int dir, const char *name, uint32_t mode)
 /* Opens the folder of the last part of @path, *ret_name. Or -errno. */
 static int enter_parents(int root, const char *path, const char **ret_name)
 {
+        /* A copy, because each step closes the folder before. */
         int dir = fcntl(root, F_DUPFD_CLOEXEC, 3), next;
         const char *slash;
 
@@ -59,6 +62,7 @@ int pull_write_root(const char *path)
 {
         CLEANUP(free_textp) char *part = xstrdup(path);
 
+        /* DEST itself is the user's choice: links above the last part are followed. */
         for (char *p = part + 1; (p = strchr(p, '/')); p++) {
                 *p = '\0';
                 if (mkdir(part, 0777) < 0 && errno != EEXIST)
@@ -71,6 +75,7 @@ int pull_write_root(const char *path)
 int pull_write_folder(int root, const char *path, uint32_t mode)
 {
         const char *name;
+        /* The root exists, and keeps its mode. */
         int dir = *path ? enter_parents(root, path, &name) : 0, fd;
 
         if (!*path || dir < 0)
@@ -89,6 +94,7 @@ int pull_write_link(int root, const char *path, const char *target)
         if (dir < 0)
                 return dir;
         unlinkat(dir, PART_NAME, 0);
+        /* By way of PART_NAME: symlinkat() replaces nothing, rename does. */
         if (symlinkat(target, dir, PART_NAME) < 0 || renameat(dir, PART_NAME, dir, name) < 0) {
                 ret = -errno;
                 unlinkat(dir, PART_NAME, 0);
@@ -129,6 +135,7 @@ int pull_write_end(struct pull_file *f, bool keep)
 
         if (f->fd < 0)
                 return 0;
+        /* NFS reports a full disk here. */
         if (close(f->fd) < 0 && keep)
                 ret = -errno;
         if (keep && !ret && renameat(f->folder, PART_NAME, f->folder, f->name) < 0)
@@ -143,6 +150,8 @@ int pull_write_end(struct pull_file *f, bool keep)
 
 bool pull_link_is_safe(const char *path, const char *target)
 {
+        /* @depth: folders between the link and the root; @down: a name came, which may itself be a
+         * link. */
         size_t depth = 0;
         bool down = false;
 
@@ -154,6 +163,7 @@ bool pull_link_is_safe(const char *path, const char *target)
                 size_t n = strcspn(p, "/");
 
                 if (n == 2 && !memcmp(p, "..", 2)) {
+                        /* Climbing behind a name may start from the target of another link. */
                         if (down || !depth--)
                                 return false;
                 } else if (n != 1 || *p != '.') {

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each request has a number, which the records keep beside each piece (head/record/trace_log.h): of
+ * every node the newest request counts. left[] has for each node how many pieces may still come,
+ * and 1, so that a node with the last piece outstanding differs from one without a request.
+ */
 #include "head/pull/trace_fetch.h"
 
 #include <errno.h>
@@ -8,6 +13,7 @@
 #include "wire/msg.h"
 #include "wire/trace/trace.h"
 
+/* Of a node: two still tell the last moments; an agent keeps no more than NODE_TRACE_PIECES. */
 enum { LEAST_PIECES = 2, MOST_PIECES = 68 };
 
 /* What a node still has to send. A cancelled request goes on there: the next one is sent when its
@@ -56,6 +62,8 @@ void trace_fetch_begin(struct trace_fetch *t, size_t n_nodes)
         t->number++;
         t->cancelled = false;
         t->budget = TRACE_FETCH_BYTES / TRACE_PIECE;
+        /* An equal share, but no less than makes a trace readable and no more than an agent
+         * keeps. */
         share = (uint32_t)(t->budget / MAX(n_nodes, (size_t)1));
         t->max = MIN(MAX(share, (uint32_t)LEAST_PIECES), (uint32_t)MOST_PIECES);
 }

@@ -31,6 +31,7 @@ enum {
         ERRORS_MAX = 20, /* then gathering stops */
 };
 
+/* Notes what identifies the file as it was hashed. */
 static void note_source(struct manifest_source *s, const struct stat *st)
 {
         s->dev = st->st_dev;
@@ -54,6 +55,7 @@ struct manifest_item {
         struct manifest_source source;
 };
 
+/* State of manifest_pack(). */
 struct packing {
         struct manifest_item *v;
         size_t n, cap;
@@ -112,6 +114,7 @@ static const char *path_below(const char *folder, const char *path)
 /* Returns the place on the nodes, malloc'ed. Resolves links, since $PWD may lead through some. */
 static char *landing_place(const char *cwd, const char *full)
 {
+        /* First by name, then by the real folder. */
         const char *inside = path_below(cwd, full), *name = strrchr(full, '/') + 1;
         CLEANUP(free_textp) char *folder = xstrndup(full, (size_t)MAX(name - full, 1));
         CLEANUP(free_textp) char *real = inside ? NULL : realpath(folder, NULL);
@@ -124,11 +127,13 @@ static char *landing_place(const char *cwd, const char *full)
 
 /* --- gathering -------------------------------------------------------------------------------- */
 
+/* A folder of a million unreadable files must not give a million messages. */
 static bool enough_errors(const struct packing *k)
 {
         return diags_errors(k->d) >= ERRORS_MAX;
 }
 
+/* Adds an error on a path that cannot be read. */
 static void refuse_source(struct packing *k, const char *path, int error)
 {
         int id = error == ENOENT ? HN_PUSH_MISSING : HN_PUSH_UNREADABLE;
@@ -144,6 +149,7 @@ static void refuse_source(struct packing *k, const char *path, int error)
                 diag_help(d, "pushed files must be readable for you: ls -l %s", path);
 }
 
+/* Adds an error on a path that is @what. */
 static void refuse_source_kind(struct packing *k, const char *path, const char *what)
 {
         if (!enough_errors(k))
@@ -153,6 +159,7 @@ static void refuse_source_kind(struct packing *k, const char *path, const char *
                         "to files can be pushed");
 }
 
+/* Adds an item, with the rights of the source within 0777; links have none of their own. */
 static struct manifest_item *add_manifest_item(struct packing *k, enum push_kind kind,
                                                const char *place, const char *path,
                                                const struct stat *st)
@@ -184,6 +191,7 @@ static void gather_folder(struct packing *k, const char *path, const char *place
                 refuse_source(k, path, errno);
                 return;
         }
+        /* One more than allowed is enough for fill_manifest() to refuse. */
         while (k->n <= PUSH_ENTRIES_MAX && (e = readdir(dir))) {
                 CLEANUP(free_textp) char *sub = NULL, *to = NULL;
 
@@ -262,11 +270,14 @@ static void gather_parents(struct packing *k, const char *cwd, const char *place
                 struct stat st;
 
                 if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
+                        /* A folder above the place that does not exist here: the rights of a usual
+                         * folder. */
                         st = (struct stat){ .st_mode = S_IFDIR | 0755 };
                 add_manifest_item(k, PUSH_FOLDER, part, path, &st);
         }
 }
 
+/* Gathers a FILE or DIR of the command line, with the folders in which it lands. */
 static void gather_argument(struct packing *k, const char *cwd, const char *arg)
 {
         CLEANUP(free_textp) char *full = absolute_path(cwd, arg);
@@ -286,6 +297,7 @@ static void gather_argument(struct packing *k, const char *cwd, const char *arg)
 
 /* --- order ------------------------------------------------------------------------------------ */
 
+/* By place; folders sort in front of their contents, so that a node can make them in order. */
 static int compare_places(const void *a, const void *b)
 {
         return strcmp(((const struct manifest_item *)a)->entry.path,
@@ -307,6 +319,7 @@ static void sort_items(struct packing *k)
                         k->v[n++] = *it;
                         continue;
                 }
+                /* Folders merge by name alone: their contents are items of their own. */
                 is_same = last->entry.kind == it->entry.kind &&
                           (it->entry.kind == PUSH_FOLDER || (last->source.dev == it->source.dev &&
                                                              last->source.ino == it->source.ino));
@@ -398,6 +411,7 @@ int manifest_pack(struct manifest *p, const struct strv *paths, const char *cwd,
         for (size_t i = 0; i < paths->n && k.n <= PUSH_ENTRIES_MAX; i++)
                 gather_argument(&k, cwd, paths->v[i]);
         sort_items(&k);
+        /* Hashing takes longest: not for a manifest that is refused anyway. */
         if (!diags_errors(d) && k.n <= PUSH_ENTRIES_MAX)
                 for (size_t i = 0; i < k.n && !enough_errors(&k); i++)
                         if (k.v[i].entry.kind == PUSH_FILE)
@@ -416,6 +430,7 @@ static int set_changed_error(const struct manifest *p, uint32_t entry, struct er
         return -ESTALE;
 }
 
+/* A file that is gone counts as changed: the next step is the same. */
 static int set_read_error(const struct manifest *p, uint32_t entry, int error, struct error *err)
 {
         err_set(err, error, "%s can no longer be read: %s", p->sources[entry].path,
@@ -468,6 +483,7 @@ int manifest_read(struct manifest *p, uint32_t entry, uint64_t offset, void *to,
                 n = pread(p->fd, at, len, (off_t)offset);
                 if (n < 0 && errno == EINTR)
                         continue;
+                /* The end before the hashed size. */
                 if (n <= 0)
                         return n < 0 ? set_read_error(p, entry, errno, err)
                                      : set_changed_error(p, entry, err);
