@@ -14,8 +14,9 @@
 #include "base/fd.h"
 #include "base/memory.h"
 
-enum { SCRIPT_MAX = 1 << 20 };
+enum { SCRIPT_MAX = 1 << 20 }; /* bytes; larger files are no scripts */
 
+/* Whether a line without indentation imports mpi4py: an import within a function may never run. */
 static bool imports_mpi(const char *text)
 {
         for (const char *line = text; line; line = strchr(line, '\n')) {
@@ -32,6 +33,7 @@ static char *const *find_python_script(char *const *argv)
         for (argv++; *argv && **argv == '-' && strcmp(*argv, "-m") != 0; argv++) {
                 if (!strcmp(*argv, "-c"))
                         return NULL;
+                /* Options with an argument of their own. */
                 if ((!strcmp(*argv, "-W") || !strcmp(*argv, "-X")) && argv[1])
                         argv++;
         }
@@ -75,6 +77,8 @@ int mpi_libraries_find(struct mpi_libraries *ret, const char *path, const char *
         r = elf_closure_read(&c, path, library_path);
         for (size_t i = 0; i < c.n; i++) {
                 enum mpi_family family = mpi_library_family(c.v[i].name);
+                /* The closure is in the order of the loader: of two families the first binds
+                 * MPI_Init(). */
                 size_t k = family == MPI_FAMILY_MPICH;
 
                 if (family != MPI_FAMILY_NONE && !ret->name)

@@ -18,8 +18,11 @@
 #include "base/strv.h"
 #include "head/core/program.h"
 
+/* Limits of files looked up, words of the command line, bytes of a script, and scripts within
+ * scripts. */
 enum { FILES_MAX = 300, WORDS_MAX = 64, TEXT_MAX = 1 << 16, DEPTH_MAX = 3 };
 
+/* State of mpi_search(). */
 struct mpi_hunt {
         struct mpi_found *found;
         const char *library_path;
@@ -34,6 +37,7 @@ static const char *base_name(const char *path)
         return slash ? slash + 1 : path;
 }
 
+/* sh, bash, zsh, dash, fish: all end in "sh". */
 static bool is_shell(const char *path)
 {
         const char *name = base_name(path);
@@ -42,6 +46,7 @@ static bool is_shell(const char *path)
         return n >= 2 && !strcmp(name + n - 2, "sh");
 }
 
+/* Whether nothing more is to be looked up. */
 static bool is_done(const struct mpi_hunt *h)
 {
         return h->found->program || h->launcher || h->seen.n >= FILES_MAX;
@@ -143,6 +148,7 @@ static void search_words(struct mpi_hunt *h, const char *text, const char *cwd, 
                 size_t n = strcspn(p, ends);
                 char *word;
 
+                /* Only lines that begin with #: a # behind words may be within quotes. */
                 comment = (comment && *p != '\n') || (*p == '#' && (p == text || p[-1] == '\n'));
                 if (!n || comment) {
                         variable = *p == '$' || (variable && strchr("{}()", *p));
