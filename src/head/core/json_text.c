@@ -19,6 +19,7 @@ json_t *json_text(const char *text)
 
         if (j)
                 return j;
+        /* Byte by byte, so that ASCII beside a broken character stays. */
         for (; *text; text++)
                 if ((unsigned char)*text < 0x80)
                         buf_append(&clean, text, 1);
@@ -76,6 +77,7 @@ char *json_dump_plain(const json_t *j, size_t flags)
         struct buf b = BUF_INIT;
         size_t len = text ? strlen(text) : 0, n;
 
+        /* The usual case, without a copy. */
         if (len && is_plain_ascii(text))
                 return text;
         for (size_t i = 0; i < len; i += n) {
@@ -84,11 +86,13 @@ char *json_dump_plain(const json_t *j, size_t flags)
                 n = c < 0x80 ? 1 : printable_decode((unsigned char *)text + i, len - i, &c);
                 n = MAX(n, (size_t)1);
                 if (c >= 0x7f && printable_put(NULL, text + i, n) != 1)
+                        /* Only within strings: outside, JSON has nothing above 0x7e. */
                         put_json_escape(&b, c);
                 else
                         buf_append(&b, text + i, n);
         }
         free(text);
+        /* Empty: json_dumps() has failed. */
         return buf_len(&b) ? buf_steal(&b) : xstrdup("{}");
 }
 

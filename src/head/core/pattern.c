@@ -15,20 +15,22 @@
 #include "base/macros.h"
 
 enum {
-        DEPTH_MAX = 64,
-        MATCH_MS = 100,
-        PAUSE_TIMES = 4,
+        DEPTH_MAX = 64,  /* groups within groups */
+        MATCH_MS = 100,  /* time after which an expression pauses */
+        PAUSE_TIMES = 4, /* as long as the time: a fifth in all */
 };
 
 /* Returns the end of the bracket expression at @p, behind its bracket. */
 static const char *skip_bracket(const char *p)
 {
+        /* A bracket right behind [ or [^ stands for itself. */
         p += *p == '^';
         p += *p == ']';
         for (; *p && *p != ']'; p++) {
                 char kind = p[1];
                 const char *end;
 
+                /* [:alpha:], [.x.] and [=x=] may have a bracket inside. */
                 if (*p != '[' || !kind || !strchr(".:=", kind))
                         continue;
                 for (end = p + 2; *end && !(end[0] == kind && end[1] == ']');)
@@ -54,6 +56,7 @@ static size_t read_repeats(const char *p, const char **ret_end)
                 size_t n = 0;
 
                 for (; isdigit((unsigned char)*end); end++)
+                        /* No digits overflow: beyond the limit all numbers are alike. */
                         n = MIN(n * 10 + (size_t)(*end - '0'), (size_t)PATTERN_REPEATS + 1);
                 most = MAX(most, n);
                 if (*end != ',')
@@ -68,6 +71,7 @@ static size_t skip_repeats(const char **p)
 {
         size_t times = 1;
 
+        /* Repeats may follow each other, a{9}{9}. */
         for (const char *from = NULL; from != *p;) {
                 from = *p;
                 times *= read_repeats(*p, p);
@@ -103,6 +107,7 @@ static size_t count_parts(const char *p)
                         continue;
                 }
                 if (*p == ')' && depth) {
+                        /* An empty group is repeated, too. */
                         last = MAX(parts[depth], (size_t)1);
                         depth--;
                         p++;

@@ -15,6 +15,7 @@ int shell_words_split(const char *text, struct strv *ret, struct error *err)
 {
         for (text += strspn(text, " \t\n"); *text; text += strspn(text, " \t\n")) {
                 struct buf word = BUF_INIT;
+                /* The open quote, 0 = none. */
                 char quote = 0;
 
                 for (; *text && (quote || !strchr(" \t\n", *text)); text++) {
@@ -22,6 +23,8 @@ int shell_words_split(const char *text, struct strv *ret, struct error *err)
                                 quote = quote ? 0 : *text;
                                 continue;
                         }
+                        /* A backslash before any other character stays between double quotes; at
+                         * the end it stands for itself. */
                         if (*text == '\\' && quote != '\'' && text[1] &&
                             (!quote || strchr("$`\"\\", text[1])))
                                 text++;
@@ -49,6 +52,8 @@ char *shell_words_join(const struct strv *words)
                 if (!plain)
                         buf_appends(&b, "'");
                 for (const char *c = w; *c; c++)
+                        /* No quote can stand between single quotes: they end, an escaped quote
+                         * follows, and they begin again. */
                         if (*c == '\'')
                                 buf_appends(&b, "'\\''");
                         else

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The agent of the user is a server that others may block: a full backlog makes connect() wait, and
+ * a forwarded agent answers over the network. So all calls have a limit, as timeouts of the socket,
+ * before the descriptor becomes non-blocking.
+ */
 #include "head/core/ssh_agent.h"
 
 #include <errno.h>
@@ -40,6 +45,7 @@ int ssh_agent_connect(struct error *err)
         if (!path || !*path)
                 return err_set(err, ENOENT, "SSH_AUTH_SOCK is not set");
         fd = ssh_agent_open(path, 1); /* the backlog may be full: many nodes log in at once */
+        /* A socket's path has 108 bytes at most; strerror() would speak of a file name. */
         if (fd == -ENAMETOOLONG)
                 return err_set(err, ENAMETOOLONG, "SSH_AUTH_SOCK is too long for a socket");
         if (fd < 0)

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 
+/* A queue; @last is where the next pointer goes. */
 struct work_list {
         struct thread_pool_work *first, **last;
 };
@@ -48,6 +49,7 @@ static void add_work(struct work_list *l, struct thread_pool_work *w)
         l->last = &w->next;
 }
 
+/* Takes the work out to which *@at points. */
 static struct thread_pool_work *take_work(struct work_list *l, struct thread_pool_work **at)
 {
         struct thread_pool_work *w = *at;
@@ -60,6 +62,7 @@ static struct thread_pool_work *take_work(struct work_list *l, struct thread_poo
 
 /* ---- in a thread ---- */
 
+/* Hands the work to the loop; with the mutex held where threads run. */
 static void finish_work(struct thread_pool *p, struct thread_pool_work *w, int status)
 {
         w->status = status;
@@ -67,6 +70,7 @@ static void finish_work(struct thread_pool *p, struct thread_pool_work *w, int s
         uv_async_send(&p->async);
 }
 
+/* Takes work until the pool stops; what is queued then is still done. */
 static void *run_pool_thread(void *arg)
 {
         struct thread_pool *p = arg;
@@ -97,6 +101,7 @@ int thread_start(pthread_t *ret, void *(*run)(void *arg), void *arg)
         sigset_t all, old;
         int r;
 
+        /* The new thread inherits the mask; there is no moment without it. */
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &old);
         r = pthread_create(ret, NULL, run, arg);
@@ -104,6 +109,7 @@ int thread_start(pthread_t *ret, void *(*run)(void *arg), void *arg)
         return r;
 }
 
+/* Starts one more thread. 0, or an errno: too many processes, or no memory. */
 static int start_pool_thread(struct thread_pool *p)
 {
         int r = thread_start(&p->threads[p->n], run_pool_thread, p);
@@ -112,6 +118,7 @@ static int start_pool_thread(struct thread_pool *p)
         return r;
 }
 
+/* Frees the pool; the threads have ended. */
 static void on_pool_closed(uv_handle_t *h)
 {
         struct thread_pool *p = h->data;
@@ -122,6 +129,7 @@ static void on_pool_closed(uv_handle_t *h)
         free(p);
 }
 
+/* Ends all threads, which are idle, and closes the handle. */
 static void end_pool_threads(struct thread_pool *p)
 {
         pthread_mutex_lock(&p->mutex);
@@ -133,6 +141,7 @@ static void end_pool_threads(struct thread_pool *p)
         uv_close((uv_handle_t *)&p->async, on_pool_closed);
 }
 
+/* Calls done() of all finished work, without the mutex: done() may queue more. */
 static void on_work_finished(uv_async_t *async)
 {
         struct thread_pool *p = async->data;
@@ -199,6 +208,8 @@ void thread_pool_run(struct thread_pool *p, struct thread_pool_work *w)
 
         pthread_mutex_lock(&p->mutex);
         add_work(&p->todo, w);
+        /* An idle thread that has been woken counts as idle until it takes the mutex: more work
+         * than such threads needs another one. */
         grows = ++p->queued > p->idle && p->n < p->max;
         pthread_cond_signal(&p->wake);
         pthread_mutex_unlock(&p->mutex);
