@@ -52,6 +52,7 @@ static struct diag *add_filter_error(struct filter *f, int id, size_t at, size_t
         return d;
 }
 
+/* Adds an error of a range, with its place counted from @base. */
 static void add_range_error(struct filter *f, size_t base, const struct range_error *e)
 {
         add_filter_error(f, e->id, base + e->at, e->len, e->text, NULL);
@@ -59,6 +60,7 @@ static void add_range_error(struct filter *f, size_t base, const struct range_er
 
 /* ---- reading a spec ---- */
 
+/* Whether an item ends here; the end of the text does. */
 static bool is_separator(char c)
 {
         return !c || strchr(",@ \t", c);
@@ -88,6 +90,7 @@ static size_t find_slots_end(const char *spec, size_t at)
                         at++;
                 if (spec[at] != ',')
                         return at;
+                /* "n1:0,2" has two slots, "n1:0,2nd" a slot and a host. */
                 next = at + 1 + strspn(spec + at + 1, "0123456789-");
                 if (next == at + 1 || !is_separator(spec[next]))
                         return at;
@@ -124,6 +127,7 @@ static void complain_unknown_host(struct filter *f, const struct filter_item *it
         const char **names;
         const char *near;
 
+        /* The search for a near name goes through the whole list. */
         if (f->errors >= MAX_ERRORS) {
                 f->errors++;
                 return;
@@ -192,6 +196,7 @@ static void apply_item(struct filter *f, const struct filter_item *item)
         struct strv names = STRV_INIT;
         struct range_error e;
 
+        /* Without the brackets, as the list has the address. */
         if (find_ipv6_end(f->spec, item->at))
                 strv_push_mem(&names, name + 1, item->len - 2);
         else if (range_expand(name, item->len, &names, &e) < 0)
@@ -205,12 +210,14 @@ static void apply_item(struct filter *f, const struct filter_item *item)
         intlist_finish(&slots);
 }
 
+/* Notes how many errors were only counted. */
 static void finish_filter_errors(const struct filter *f)
 {
         if (f->errors > MAX_ERRORS)
                 diags_hide(f->diags, f->errors - MAX_ERRORS, f->option);
 }
 
+/* Fits CLEANUP(). */
 static void filter_finish(struct filter *f)
 {
         free(f->whole);
@@ -253,7 +260,9 @@ static void drop_hosts(struct hosts *h, const struct filter *include, bool all,
         for (size_t i = 0; i < h->n; i++) {
                 struct host *host = &h->v[i];
 
+                /* A host of which slots alone are excluded stays. */
                 keep[i] = (all || include->whole[i] || include->part[i]) && !exclude->whole[i];
+                /* Named whole and by slots: whole. */
                 if (include->whole[i]) {
                         intlist_finish(&host->keep);
                         host->filtered = host->drop.n > 0;
@@ -318,6 +327,7 @@ static void mark_wanted_hosts(struct filter *f, const struct strv *lists, struct
                 f->spec = lists->v[i];
                 if (hostlist_load(wanted, f->spec, f->diags) < 0)
                         f->errors++;
+                /* All names of a list, also behind an unknown one: each gets its message. */
                 for (size_t k = before; k < wanted->n; k++) {
                         const struct host *host = hosts_find(f->hosts, wanted->v[k].name);
                         size_t at = (size_t)wanted->v[k].col - 1,
@@ -360,6 +370,7 @@ static void narrow_host(struct filter *f, struct host *host, const struct host *
         if (wanted->user) {
                 free(host->user);
                 host->user = xstrdup(wanted->user);
+                /* Another user needs a login, also on this machine. */
                 host->local = false;
         }
 }

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Both lists have an index of names (hosts_find()), so that each operation takes a time that grows
+ * with the number of hosts and not with the product. A host that is named by both lists keeps the
+ * attributes of the first.
+ */
 #include "head/hosts/host_sets.h"
 
 #include <stdlib.h>
 
 #include "base/memory.h"
 
+/* Appends the hosts that only the other list has, in its order. */
 static void add_missing(struct hosts *h, const struct hosts *other)
 {
         for (size_t i = 0; i < other->n; i++)

@@ -20,9 +20,9 @@
 #include "base/error_number.h"
 
 enum {
-        GPU_MAX = 1023,
-        MAX_USER = 32,
-        MAX_DIGITS = 9,
+        GPU_MAX = 1023, /* index of a device */
+        MAX_USER = 32,  /* as useradd allows */
+        MAX_DIGITS = 9, /* so that an int does not overflow */
 };
 
 /* Whether @c is a letter or a digit. Not isalnum(), which depends on the locale. */
@@ -80,6 +80,7 @@ static int check_letters(const char *what, const char *text, size_t at, size_t l
         return 0;
 }
 
+/* Checks the name of a user. 0, or -EINVAL with @e filled in. */
 static int check_user(const char *text, size_t len, struct range_error *e)
 {
         if (len > MAX_USER)
@@ -91,6 +92,7 @@ static int check_user(const char *text, size_t len, struct range_error *e)
 /* Whether the text is an IPv6 address, perhaps with a zone (fe80::1%eth0). */
 static bool is_ipv6(const char *text, size_t len)
 {
+        /* Longer texts are no addresses. */
         char copy[INET6_ADDRSTRLEN];
         const char *zone = memchr(text, '%', len);
         size_t n = zone ? (size_t)(zone - text) : len;
@@ -101,6 +103,7 @@ static bool is_ipv6(const char *text, size_t len)
                 return false;
         memcpy(copy, text, n);
         copy[n] = '\0';
+        /* A NUL inside would end the text early for inet_pton(). */
         if (strlen(copy) != n || inet_pton(AF_INET6, copy, bytes) != 1)
                 return false;
         return !zone ||
@@ -202,6 +205,7 @@ static int take_names(struct host_spec *s, const char *text, size_t at, size_t l
 
 int host_spec_parse(struct host_spec *s, const char *text, size_t len, struct range_error *e)
 {
+        /* @at: where the names begin. */
         const char *at_sign = memchr(text, '@', len), *close, *second;
         size_t at = at_sign ? (size_t)(at_sign - text) + 1 : 0;
         int r;
@@ -212,6 +216,7 @@ int host_spec_parse(struct host_spec *s, const char *text, size_t len, struct ra
                                        "a host has one user only");
         if (at_sign && check_user(text, at - 1, e) < 0)
                 return -EINVAL;
+        /* Ranges have no colon, addresses of IPv6 have at least two. */
         close = at < len && text[at] == '[' ? memchr(text + at, ']', len - at) : NULL;
         if (close && memchr(text + at, ':', (size_t)(close - text) - at))
                 r = take_ipv6(s, text, at, (size_t)(close - text), len, e);
@@ -311,6 +316,8 @@ static int take_addr(struct host_spec *s, const char *value, size_t len, struct 
                 struct host_spec range = { 0 };
 
                 r = host_spec_parse(&range, value, len, e);
+                /* Addresses with user or slots are none: the list stays empty, and the counts
+                 * disagree. */
                 if (r == 0 && !range.host.user && !range.host.slots_given)
                         strv_copy(&s->addrs, &range.names);
                 host_spec_finish(&range);
@@ -338,6 +345,7 @@ int host_attr_take(struct host_spec *s, enum host_attr attr, const char *value, 
         case ATTR_GPUS:
                 r = range_numbers(value, len, GPU_MAX, &h->gpus, e);
                 h->has_gpus = r == 0;
+                /* A wrong range of GPUs is a wrong value, not a wrong range of hosts. */
                 e->id = HN_BAD_HOST_VALUE;
                 return r;
         case ATTR_PORT:
@@ -352,6 +360,7 @@ int host_attr_take(struct host_spec *s, enum host_attr attr, const char *value, 
                 r = check_text(value, len, "._-:/", "iface", e);
                 h->iface = r == 0 ? xstrndup(value, len) : NULL;
                 return r;
+        /* Checked and dropped, as tags: keys for tools of the site. */
         case ATTR_NUMA:
                 return check_text(value, len, ",-", "numa", e);
         default:

@@ -21,9 +21,10 @@
 #include "head/hosts/hostfile_text.h"
 
 enum {
-        MAX_FILE = 16 << 20,
+        MAX_FILE = 16 << 20, /* bytes */
 };
 
+/* State of reading a file or a list. */
 struct parser {
         struct hostfile_text t;
         struct hosts *hosts;
@@ -108,6 +109,7 @@ static size_t parse_key(struct parser *p, size_t at, size_t end)
         struct diag *d;
         char name[32];
 
+        /* A word without a value. */
         if (equals == end || p->t.plain[equals] != '=') {
                 if (word.len == 5 && !memcmp(text + at, "spare", 5))
                         p->spec.host.spare = true;
@@ -119,6 +121,7 @@ static size_t parse_key(struct parser *p, size_t at, size_t end)
         value.len = find_word_end(p, value.at, false) - value.at;
         attr = host_attr_find(text + at, word.len, name, sizeof(name));
         if (attr >= HOST_ATTRS) {
+                /* A "=" without a key before it: there is a letter to point at. */
                 word.len = MAX(word.len, (size_t)1);
                 complain_unknown_key(p, word, name, attr);
         } else if (!value.len) {
@@ -182,6 +185,7 @@ static void check_slots(struct parser *p)
 
 /* ---- hosts ---- */
 
+/* Whether two texts differ; NULL equals NULL only. */
 static bool texts_differ(const char *a, const char *b)
 {
         return a != b && (!a || !b || strcmp(a, b));
@@ -207,6 +211,7 @@ static void complain_repeated(struct parser *p, const struct host *first, const 
         bool here = (size_t)(first - p->hosts->v) >= p->first_host;
         size_t at, end;
 
+        /* Lines of another file are not at hand: a note names the place. */
         if (here) {
                 at = p->t.lines[first->line - 1] + (size_t)first->col - 1;
                 end = p->t.list ? at + strcspn(p->t.plain + at, ", \t")
@@ -237,6 +242,8 @@ static void repeat_host(struct parser *p, struct host *first, size_t i)
                 snprintf(fact, sizeof(fact), "%s is given more than %d times", first->name,
                          SLOTS_MAX);
         } else {
+                /* A host named once has slots 0, which means as many as the node has; from the
+                 * second line on the lines are counted. */
                 first->slots = MAX(first->slots, 1) + 1;
                 return;
         }
@@ -263,6 +270,7 @@ static void finish_line(struct parser *p)
                         host = hosts_add_like(p->hosts, &p->spec.host);
                         host->name = xstrdup(name);
                         host->addr = p->spec.addrs.n ? xstrdup(p->spec.addrs.v[i]) : NULL;
+                        /* Port and user ask for ssh, also to this machine. */
                         host->local = !host->port && !host->user &&
                                       (!strcasecmp(name, "localhost") ||
                                        !strcmp(name, "127.0.0.1") || !strcmp(name, "::1"));
@@ -278,6 +286,7 @@ static void parse_line(struct parser *p)
                at = skip_blanks(p, p->t.lines[p->t.line - 1]), next;
         size_t len;
 
+        /* An empty line, or a comment. */
         if (at == end)
                 return;
         len = find_word_end(p, at, true) - at;
@@ -297,6 +306,7 @@ static void parse_line(struct parser *p)
 
 /* ---- texts ---- */
 
+/* Fits CLEANUP(). */
 static void parser_finish(struct parser *p)
 {
         hostfile_text_finish(&p->t);
@@ -306,6 +316,7 @@ static void parser_finish(struct parser *p)
 int hostfile_parse(struct hosts *h, const char *file, const char *text, size_t len, struct diags *d)
 {
         CLEANUP(parser_finish) struct parser p = { .hosts = h, .first_host = h->n };
+        /* The byte order mark of UTF-8, as some editors write. */
         bool mark = len >= 3 && !memcmp(text, "\xef\xbb\xbf", 3);
         bool words = false;
 
@@ -313,6 +324,8 @@ int hostfile_parse(struct hosts *h, const char *file, const char *text, size_t l
         if (hostfile_text_check(&p.t) < 0)
                 return -EINVAL;
         hostfile_text_blank_comments(&p.t);
+        /* Whether there is anything but blanks and comments: a file with wrong lines only is not
+         * called empty. */
         for (size_t i = 0; p.t.plain[i]; i++)
                 words |= !strchr(" \t\v\f\r\n", p.t.plain[i]);
         for (p.t.line = 1; (size_t)p.t.line <= p.t.n_lines; p.t.line++)
@@ -385,6 +398,7 @@ static int complain_unreadable(const char *path, int code, struct diags *d)
 {
         struct diag *e;
 
+        /* A frequent mistake: a list of hosts behind -H. */
         if (code == ENOENT && strpbrk(path, "[,:@") && would_load(path, hostlist_parse)) {
                 e = diag_add(d, HN_HOSTFILE_UNREADABLE, EX_NOINPUT, "there is no file %s", path);
                 diag_note(e, "-H takes a file; this looks like a list of hosts");
@@ -426,6 +440,8 @@ int hostlist_load(struct hosts *h, const char *text, struct diags *d)
         struct diag *e;
         struct stat st;
 
+        /* A host may have the name of a file here: only a path, or a file that is a good hostfile,
+         * is refused. */
         if (stat(text, &st) < 0 || !S_ISREG(st.st_mode) ||
             (!strchr(text, '/') && !would_load(text, hostfile_load)))
                 return hostlist_parse(h, text, d);

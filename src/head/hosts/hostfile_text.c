@@ -58,6 +58,7 @@ void hostfile_text_mark(struct hostfile_text *t, struct diag *d, int line, struc
 
         if (!d)
                 return;
+        /* Shown as written, comments included. */
         text = strndup(t->text + start, hostfile_text_line_end(t, line) - start);
         diag_source(d, t->list ? 0 : line, text ? text : "", (int)(at.at - start) + 1, (int)at.len,
                     mark, label);
@@ -139,6 +140,7 @@ int hostfile_text_check(struct hostfile_text *t)
                 t->len >= 2 && (!memcmp(t->text, "\xff\xfe", 2) || !memcmp(t->text, "\xfe\xff", 2));
         struct diag *d;
 
+        /* UTF-16 has NUL bytes in each ASCII letter, but a mark tells more. */
         if (!nul && !wide)
                 return 0;
         set_line_of(t, nul ? (size_t)(nul - t->text) : 0);
@@ -162,6 +164,7 @@ void hostfile_text_init(struct hostfile_text *t, const char *file, const char *t
         };
         t->lines = xcalloc(capacity, sizeof(*t->lines));
         for (size_t i = 0; i < len; i++) {
+                /* A lone CR ends a line, as on old Macs; CR LF ends one line. */
                 bool cr = text[i] == '\r' && (i + 1 == len || text[i + 1] != '\n');
 
                 if (text[i] != '\n' && !cr)

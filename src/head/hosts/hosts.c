@@ -21,12 +21,14 @@
 
 /* ---- names in small letters, and a number for each ---- */
 
+/* An entry of a map from names in small letters to a number. */
 struct name_entry {
         char *key;
         size_t value;
         UT_hash_handle hh;
 };
 
+/* Returns the entry of a key in small letters, NULL = none. */
 static struct name_entry *find_name_entry(struct name_entry *map, const char *key)
 {
         struct name_entry *e;
@@ -63,6 +65,7 @@ static void name_entries_finish(struct name_entry **map)
         }
 }
 
+/* Returns the name in small letters, malloc'ed. Names of hosts are ASCII (host_spec.c). */
 static char *lower_host_name(const char *name)
 {
         char *copy = xstrdup(name);
@@ -250,6 +253,7 @@ bool hosts_drop_aside(struct hosts *h, const char *name)
 
 const struct host *hosts_stand_in(struct hosts *h, size_t i)
 {
+        /* Hosts are moved as structs, with the texts that they own. */
         struct host was = h->v[i], next, *v = h->aside ? h->aside->v : NULL;
         size_t end = h->stood_in + hosts_aside(h), k = h->stood_in;
 
@@ -262,6 +266,8 @@ const struct host *hosts_stand_in(struct hosts *h, size_t i)
         if (k == end)
                 return NULL;
         next = v[k];
+        /* The failed host joins those that have been exchanged, in front; the free ones keep their
+         * order. */
         memmove(v + h->stood_in + 1, v + h->stood_in, (k - h->stood_in) * sizeof(*v));
         v[h->stood_in] = was;
         next.place = was.place;
@@ -294,6 +300,7 @@ static struct name_part split_name(const char *name)
                 end--;
         for (start = end; start && isdigit((unsigned char)name[start - 1]);)
                 start--;
+        /* More digits do not fit an int; a colon is of an IPv6 address. */
         if (start == end || end - start > 9 || strchr(name, ':'))
                 return p;
         p.prefix = start;
@@ -330,6 +337,7 @@ static void group_names(struct name_part *parts, size_t n)
         }
 }
 
+/* Groups in the order of their first name, names by number. */
 static int by_group_and_number(const void *a, const void *b)
 {
         const struct name_part *x = a, *y = b;
@@ -344,12 +352,14 @@ static void fold_name_group(struct buf *out, const struct name_part *p, size_t n
 {
         int width = p->width;
 
+        /* A single name, perhaps several times. */
         if (!p->digits || p[0].number == p[n - 1].number) {
                 buf_printf(out, strchr(p->name, ':') ? "[%s]" : "%s", p->name);
                 return;
         }
         buf_printf(out, "%.*s[", (int)p->prefix, p->name);
         for (size_t i = 0, end; i < n; i = end) {
+                /* Equal numbers continue a run, too: each name once. */
                 for (end = i + 1; end < n && p[end].number <= p[end - 1].number + 1;)
                         end++;
                 buf_printf(out, "%s%0*d", i ? "," : "", width, p[i].number);
@@ -415,6 +425,7 @@ char *hosts_places(const struct hosts *h, const size_t *index, size_t n)
 
                 end = find_run_end(h, index, i, n);
                 last = &h->v[index[end - 1]];
+                /* A list in any order has a place for each host. */
                 if (buf_len(&out) > MAX_PLACES) {
                         buf_appends(&out, ", ...");
                         break;

@@ -28,6 +28,7 @@ static bool parse_numeric(const char *text, struct in6_addr *to)
         return inet_pton(AF_INET6, strchr(text, ':') ? text : mapped, to) == 1;
 }
 
+/* Turns a socket address into the same form. False: neither IPv4 nor IPv6, or none. */
 static bool map_address(const struct sockaddr *a, struct in6_addr *to)
 {
         const struct sockaddr_in *v4 = (const void *)a;
@@ -44,6 +45,7 @@ static bool map_address(const struct sockaddr *a, struct in6_addr *to)
         return true;
 }
 
+/* Whether an address is of the loopback network or of an interface. */
 static bool is_own_address(const struct own_machine *m, const struct in6_addr *a)
 {
         struct in6_addr one;
@@ -56,6 +58,7 @@ static bool is_own_address(const struct own_machine *m, const struct in6_addr *a
         return false;
 }
 
+/* Asks the resolver, which may take seconds. */
 static bool resolves_to_own(const struct own_machine *m, const char *name)
 {
         struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *found;
@@ -92,6 +95,7 @@ void own_machine_read(struct own_machine *m)
         char name[256] = "";
 
         *m = (struct own_machine){ 0 };
+        /* A name that was cut has no NUL; the last byte stays 0. */
         gethostname(name, sizeof(name) - 1);
         m->name = xstrdup(name);
         if (getifaddrs(&m->interfaces) < 0)

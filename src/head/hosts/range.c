@@ -15,7 +15,7 @@
 
 #include "base/error_number.h"
 
-enum { MAX_BRACKETS = 8, MAX_DIGITS = 9 };
+enum { MAX_BRACKETS = 8, MAX_DIGITS = 9 }; /* digits: an int does not overflow */
 
 #define RANGE_FAIL(e, at, len, ...) range_error_set(e, HN_BAD_RANGE, at, len, NULL, __VA_ARGS__)
 
@@ -90,6 +90,7 @@ static int take_number_run(const char *text, size_t *at, size_t end, struct numb
                 return -EINVAL;
         if (run->hi < run->lo)
                 return RANGE_FAIL(e, from, *at - from, "the range runs backwards");
+        /* [1-010] has two widths; [8-10] is fine, as no zero pads. */
         if (text[high] == '0' && *at - high != (size_t)run->width)
                 return RANGE_FAIL(e, from, *at - from,
                                   "both ends must have the same number of digits");
@@ -123,6 +124,7 @@ static int take_bracket(const char *text, size_t *at, size_t len, struct strv *t
                 if (take_number_run(text, &next, end, &run, e) < 0)
                         return -EINVAL;
                 n = (size_t)((run.hi - run.lo) / run.step) + 1;
+                /* Before any name is made: [1-999999999] must not take the memory. */
                 if (n > RANGE_MAX_NAMES - to->n)
                         return RANGE_FAIL(e, from, end - from, "the range has more than %d names",
                                           RANGE_MAX_NAMES);
@@ -170,6 +172,7 @@ int range_expand(const char *text, size_t len, struct strv *names, struct range_
                 strv_push_mem(names, text, len); /* most lines have a single name */
                 return 0;
         }
+        /* The name so far, from which each bracket makes many. */
         strv_push(&made, "");
         for (int brackets = 0; brackets <= MAX_BRACKETS; brackets++) {
                 CLEANUP(strv_finish) struct strv bracket = STRV_INIT;
@@ -209,6 +212,7 @@ static int take_number_list(const char *text, size_t len, int max, bool *seen, s
                 if (at < len && text[at] != ',')
                         return RANGE_FAIL(e, start, at + 1 - start,
                                           "numbers are written 0, 0-3 or 0,2,4-6");
+                /* Before the loop below, which indexes @seen. */
                 if (run.hi > max)
                         return RANGE_FAIL(e, start, at - start, "the highest number here is %d",
                                           max);

@@ -15,6 +15,7 @@
 
 /* ---- choosing ---- */
 
+/* Counts the hosts that get ranks. */
 static size_t count_working(const struct hosts *h)
 {
         size_t n = 0;
@@ -24,6 +25,7 @@ static size_t count_working(const struct hosts *h)
         return n;
 }
 
+/* Adds the error that @option wants more than the @n hosts. -EINVAL. */
 static int complain_few(const char *option, int value, size_t n, const struct spare_rule *r,
                         struct diags *d)
 {
@@ -55,9 +57,11 @@ int spare_hosts_choose(struct hosts *h, const struct spare_rule *r, struct diags
         size_t n = count_working(h), left = (size_t)MAX(r->spares, 0), first, seen = 0;
         bool *out;
 
+        /* At least one host must be left to run ranks. */
         if (left && left >= n)
                 return complain_few("--spares", r->spares, n, r, d);
         n -= left;
+        /* From the end; hosts marked in the file are spare in addition. */
         for (size_t i = h->n; i-- && left;)
                 if (!h->v[i].spare) {
                         h->v[i].spare = true;
@@ -168,6 +172,7 @@ size_t spare_hosts_replace(struct hosts *h, const bool *failed, int min, size_t 
 
         if (missing)
                 return missing;
+        /* The loop below changes .spare of hosts that it has yet to reach. */
         was_spare = xcalloc(h->n, sizeof(*was_spare));
         for (size_t i = 0; i < h->n; i++)
                 was_spare[i] = h->v[i].spare;
@@ -179,6 +184,7 @@ size_t spare_hosts_replace(struct hosts *h, const bool *failed, int min, size_t 
                         continue;
                 }
                 h->v[i].spare = true;
+                /* Left out: the job starts with fewer hosts. */
                 if (by[i] == SPARE_NONE)
                         continue;
                 h->v[by[i] - SPARE_FIRST].spare = false;
