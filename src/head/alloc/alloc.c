@@ -30,6 +30,7 @@ const struct alloc_manager *alloc_manager(enum alloc_from from)
         return managers[from].manager;
 }
 
+/* Whether a variable is set, and has the value of a mark NAME=VALUE. */
 static bool has_manager_mark(char *const *env, const char *mark)
 {
         CLEANUP(free_textp) char *name = xstrndup(mark, strcspn(mark, "="));
@@ -55,6 +56,8 @@ enum alloc_from alloc_find(char *const *env)
 {
         enum alloc_from found = ALLOC_NONE;
 
+        /* The first that fits, but a manager that runs inside another's allocation goes before that
+         * one. */
         for (enum alloc_from i = ALLOC_NONE + 1; i < ALLOC_CHOICES; i++) {
                 const struct alloc_manager *a = managers[i].manager;
 
@@ -96,6 +99,7 @@ void alloc_settle_exact(struct alloc_reader *r, const char *job, const char *slo
 void alloc_settle(struct alloc_reader *r, const char *job, const char *tasks_from, int gpus,
                   const char *gpus_from)
 {
+        /* One task on each node is the default of managers, not a wish: GPUs say more. */
         int most = 0;
 
         for (size_t i = 0; i < r->hosts->n && !r->in->ppn; i++)

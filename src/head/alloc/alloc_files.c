@@ -44,6 +44,7 @@ static int read_pbs_allocation(struct alloc_reader *r)
         return 0;
 }
 
+/* Returns the path of PBS_NODEFILE, NULL = not set: read_pbs_allocation() tells so. */
 static const char *find_pbs_file(char *const *env)
 {
         return alloc_variable(env, "PBS_NODEFILE");
@@ -99,6 +100,7 @@ static int read_lsf_allocation(struct alloc_reader *r)
 
         if (!alloc_variable(in->env, from))
                 return alloc_lacks(r, "LSB_MCPU_HOSTS", "LSB_JOBID");
+        /* Only LSB_MCPU_HOSTS has counts behind the names. */
         if (strcmp(from, "LSB_DJOB_HOSTFILE") != 0)
                 rc = read_lsf_words(r, from, strcmp(from, "LSB_HOSTS") != 0);
         else
@@ -117,6 +119,7 @@ static int read_lsf_allocation(struct alloc_reader *r)
         return 0;
 }
 
+/* No file is opened where a variable has the list. */
 static const char *find_lsf_file(char *const *env)
 {
         return alloc_variable(env, "LSB_MCPU_HOSTS") ? NULL

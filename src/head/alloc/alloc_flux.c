@@ -33,6 +33,7 @@ static void flux_ranks_finish(struct flux_ranks *f)
         free(f->v);
 }
 
+/* Adds the error that R cannot be read. -EINVAL. */
 static int complain_flux(struct alloc_reader *r, const char *what)
 {
         struct diag *d = diag_add(r->diags, HN_ALLOC_TEXT, EX_DATAERR,
@@ -75,6 +76,7 @@ static int read_flux_entry(const json_t *entry, struct flux_ranks *to)
         return 0;
 }
 
+/* By rank: entries of R_lite have any order. */
 static int by_flux_rank(const void *a, const void *b)
 {
         const struct flux_rank *x = a, *y = b;

@@ -23,8 +23,8 @@
 #include "head/alloc/alloc_reader.h"
 
 enum {
-        MANAGER_MS = 10000, /* for a command described without a time */
-        FILE_MAX = 64 << 20,
+        MANAGER_MS = 10000,  /* for a command described without a time */
+        FILE_MAX = 64 << 20, /* of a manager's file or output */
 };
 
 /* The surroundings of this process. */
@@ -128,9 +128,11 @@ void alloc_claim(const struct hosts *h, struct diags *d)
         int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
         socklen_t len;
 
+        /* A NUL in front: an abstract name (unix(7)), without a file, for this machine only. */
         snprintf(a.sun_path + 1, sizeof(a.sun_path) - 1, "hnlaunch/%u/%s", (unsigned)getuid(),
                  h->source);
         len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(a.sun_path + 1));
+        /* Without a socket there is no claim; a bound one stays open as the claim. */
         if (fd < 0 || bind(fd, (const struct sockaddr *)&a, len) == 0)
                 return; /* held from now on */
         fd_close(fd);

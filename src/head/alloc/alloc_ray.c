@@ -21,6 +21,7 @@
 #include "head/alloc/alloc_reader.h"
 #include "head/core/ray_module.h"
 
+/* Adds the error that the nodes cannot be read. -EINVAL. */
 static int complain_ray(struct alloc_reader *r, const char *what)
 {
         struct diag *d = diag_add(r->diags, HN_ALLOC_TEXT, EX_DATAERR,
@@ -110,6 +111,7 @@ static int read_ray_allocation(struct alloc_reader *r)
                 alloc_settle_exact(r, NULL, "the cluster's GPUs");
         else
                 alloc_settle(r, NULL, "the cluster's CPUs", 0, NULL);
+        /* A cluster is no allocation, as alloc_settle() has called it. */
         free(r->hosts->source);
         r->hosts->source = xstrdup("Ray cluster");
         return 0;

@@ -23,6 +23,8 @@ static int add_json_hosts(struct alloc_reader *r, struct alloc_text *t, const js
         {
                 CLEANUP(strv_finish) struct strv names = STRV_INIT;
                 const char *name = json_string_value(one);
+                /* A name with escapes of JSON is not found in the text, and is no name of a
+                 * host. */
                 const char *at = name ? strstr(from, name) : NULL;
                 struct text_range range = { at ? (size_t)(at - t->t.text) : 0,
                                             at ? strlen(name) : t->t.len };

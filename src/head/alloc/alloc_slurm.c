@@ -72,6 +72,7 @@ static int read_gpus_per_node(struct alloc_reader *r, int *ret)
                 size_t end = at + strcspn(text + at, ",");
                 struct alloc_count one;
 
+                /* The number stands behind the last colon: "gpu:h100:4". */
                 for (size_t i = at; i < end; i++)
                         if (text[i] == ':')
                                 at = i + 1;
@@ -177,6 +178,7 @@ static int read_tasks(struct alloc_reader *r, const struct slurm_names *n, size_
         CLEANUP(alloc_text_finish) struct alloc_text t;
         bool of_job;
 
+        /* For messages: without the suffix of a group. */
         *from = "SLURM_TASKS_PER_NODE";
         alloc_text_open(&t, r, n->tasks);
         if (!t.t.len)
@@ -184,6 +186,7 @@ static int read_tasks(struct alloc_reader *r, const struct slurm_names *n, size_
         if (alloc_take_counts(&t, SLOTS_MAX, ret) < 0)
                 return -EINVAL;
         of_job = tasks_are_of_job(r, n, ret, nodes);
+        /* Counts beyond the nodes are ignored. */
         if (of_job && ret->n >= nodes)
                 return 0;
         if (of_job) {

@@ -21,6 +21,7 @@ const char *alloc_variable(char *const *env, const char *name)
 {
         size_t len = strlen(name);
 
+        /* Not getenv(): tests of readers bring variables of their own. */
         for (; *env; env++)
                 if (!strncmp(*env, name, len) && (*env)[len] == '=')
                         return (*env)[len + 1] ? *env + len + 1 : NULL;
@@ -78,6 +79,7 @@ struct diag *alloc_text_error(struct alloc_text *t, int id, struct text_range at
         at.len = MAX(at.len, (size_t)1);
         d = hostfile_text_error(&t->t, id, at, NULL, "%s", fact);
         if (d)
+                /* A list of -w would be an error of usage. */
                 d->exit = EX_DATAERR;
         return d;
 }
@@ -163,6 +165,7 @@ int alloc_take_counts(struct alloc_text *t, int max, struct alloc_counts *ret)
                                          "counts are written 2, 2(x3) or 2(x3),1");
                         return -EINVAL;
                 }
+                /* "1(x999999999)" must not take the memory. */
                 if ((size_t)times.value > HOSTS_MAX - ret->n) {
                         alloc_text_error(t, HN_ALLOC_TEXT, one.at, "there are more than %d counts",
                                          HOSTS_MAX);
@@ -267,11 +270,13 @@ bool alloc_same_name(const char *a, const char *b)
 {
         size_t la = strcspn(a, "."), lb = strcspn(b, ".");
 
+        /* Both have a domain. */
         if (a[la] && b[lb])
                 return !strcasecmp(a, b);
         return la == lb && !strncasecmp(a, b, la);
 }
 
+/* First by index; the scan is for a list with domains and a name without, which is rare. */
 struct host *alloc_find_host(struct hosts *h, const char *name)
 {
         CLEANUP(free_textp) char *bare = xstrndup(name, strcspn(name, "."));
