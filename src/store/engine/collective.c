@@ -21,6 +21,8 @@
 #include "store/engine/member_index.h"
 #include "store/engine/rank_list.h"
 
+/* RANKS_TEXT holds the list of rank_list_describe(), COLLECTIVE_TEXT the list and the name of the
+ * collective. Lists of up to LIST_MAX members are shown whole, in LIST_TEXT bytes each. */
 enum { RANKS_TEXT = 1024, COLLECTIVE_TEXT = 2048, LIST_TEXT = 400, LIST_MAX = 16 };
 
 struct arrival_group {
@@ -56,7 +58,7 @@ struct arrival {
         const struct member_index *index; /* of the same */
         struct request_id id;
         int rank;
-        struct bytes value;
+        struct bytes value; /* of the contribution; empty = none */
 };
 
 static uint32_t rank_at(const struct collective *c, uint32_t place)
@@ -97,14 +99,15 @@ static void end_arrival_group(struct store *s, struct arrival_group *g, struct s
         free_arrival_group(s, g);
 }
 
-/* Ends the collective; @reply, if not NULL, answers all groups. */
+/* Ends the collective; @reply, if not NULL, answers all groups. @c may be half made, see
+ * create_collective(). */
 static void end_collective(struct store *s, struct collective *c, struct store_reply *reply)
 {
         struct quota *q = &s->table.quota;
 
         while (c->groups)
                 end_arrival_group(s, c->groups, reply);
-        if (c->hh.tbl)
+        if (c->hh.tbl) /* the name was entered */
                 HASH_DEL(s->collectives, c);
         member_index_finish(&c->index, q);
         quota_free(q, c->members, c->n * sizeof(*c->members));
@@ -113,6 +116,8 @@ static void end_collective(struct store *s, struct collective *c, struct store_r
         quota_free(q, c, sizeof(*c) + c->key_len + 1);
 }
 
+/* A collective without an arrival does not exist: the next caller of the name may define
+ * another. */
 static void end_if_empty(struct store *s, struct collective *c)
 {
         if (c->n_arrived == 0)
@@ -140,11 +145,14 @@ static struct collective *create_collective(struct store *s, const struct arriva
                 if (c->members)
                         memcpy(c->members, req->members, c->n * sizeof(*c->members));
         }
+        /* GATHER has a buffer for all from the first arrival on. A BROADCAST gets its value with
+         * the root. */
         if (req->op == STORE_GATHER && a->value.len) {
                 c->len = a->value.len;
                 c->values_len = c->len * c->n;
                 c->values = quota_alloc(q, c->values_len);
         }
+        /* Each of these may have failed; the entry in the table shows that all have succeeded. */
         if (c->arrived && (c->members || !req->n_members) && (c->values || !c->len) &&
             member_index_init(&c->index, c->members, c->n, q) == 0)
                 HASH_ADD_KEYPTR(hh, s->collectives, c->key, c->key_len, c);
@@ -173,6 +181,7 @@ static bool check_request(struct store *s, const struct arrival *a, uint32_t arr
                 store_refuse(s, a->id, STORE_INVALID, "there is no rank %u", req->members[i]);
                 return false;
         }
+        /* The last check divides, because the product of two numbers of a message may overflow. */
         if (req->op == STORE_BROADCAST && req->root >= n)
                 store_refuse(s, a->id, STORE_INVALID, "there is no member %u to broadcast",
                              req->root);
@@ -211,7 +220,7 @@ static bool describe_difference(char *to, size_t size, const struct collective *
         char theirs[LIST_TEXT], known[LIST_TEXT];
 
         if (!members && !c->members)
-                i = n;
+                i = n; /* both are the world: equal without a look at the ranks */
         while (i < n && i < c->n && (members ? members[i] : i) == rank_at(c, i))
                 i++;
         if (c->op != a->req->op) {
@@ -260,6 +269,7 @@ static void fail_mismatch(struct store *s, struct collective *c, const struct ar
 
 /* --- arrivals --------------------------------------------------------------------------------- */
 
+/* Keeps the value for all members. False: no memory for the value of the root. */
 static bool store_contribution(struct store *s, struct collective *c, uint32_t place,
                                struct bytes value)
 {
@@ -267,6 +277,7 @@ static bool store_contribution(struct store *s, struct collective *c, uint32_t p
                 memcpy(c->values + place * c->len, value.p, value.len);
         if (c->op != STORE_BROADCAST || place != c->root)
                 return true;
+        /* A root that left before (CANCEL, LEAVE) has come again: the new value counts. */
         quota_free(&s->table.quota, c->values, c->values_len);
         c->values_len = value.len;
         c->values = quota_alloc(&s->table.quota, value.len);
@@ -279,6 +290,7 @@ static bool store_contribution(struct store *s, struct collective *c, uint32_t p
 static struct arrival_group *arrival_group_for(struct store *s, struct collective *c,
                                                const struct arrival *a)
 {
+        /* A rank may call another collective under a tag in use: then a second pending request. */
         struct pending_request *found = pending_find(&s->pending, a->id.owner, a->id.tag);
         struct arrival_group *g;
 
@@ -322,6 +334,7 @@ static bool add_arrival(struct store *s, struct collective *c, const struct arri
                         g->cap = cap;
                 }
         }
+        /* From here on nothing fails: the contribution is stored before the rank is counted. */
         if (g && g->n < g->cap && store_contribution(s, c, place, a->value)) {
                 g->at[g->n++] = place;
                 if (c->n_arrived++ == 0)
@@ -337,7 +350,7 @@ static bool add_arrival(struct store *s, struct collective *c, const struct arri
 }
 
 /* Ends a collective that can no longer complete. The reason of the first failed rank is told, not
- * of the rank that is missed here. */
+ * of the rank that is missed here. A rank that has exited well is lost, too. */
 static void fail_for_lost_rank(struct store *s, struct collective *c, int rank)
 {
         char text[COLLECTIVE_TEXT];
@@ -387,6 +400,8 @@ static struct collective *take_arrival(struct store *s, const struct arrival *a,
                 store_refuse(s, a->id, STORE_INVALID, "rank %d is not a member", a->rank);
                 return NULL;
         }
+        /* An agreement found for an earlier rank of the request holds for the next: a relay's list
+         * is compared once, not for each rank. */
         HASH_FIND(hh, s->collectives, name.p, name.len, c);
         if (c && c != known && describe_difference(difference, sizeof(difference), c, a)) {
                 fail_mismatch(s, c, a, difference);
@@ -400,7 +415,8 @@ static struct collective *take_arrival(struct store *s, const struct arrival *a,
         }
         if (!add_arrival(s, c, a, (uint32_t)place))
                 return NULL;
-        /* Members who are lost later end the collective. */
+        /* Only the first arrival checks all members. Members who are lost later end the collective
+         * through collective_rank_lost(). */
         lost = s->n_lost && c->n_arrived == 1 ? find_lost_member(s, c) : -1;
         if (lost >= 0) {
                 fail_for_lost_rank(s, c, lost);
@@ -423,19 +439,24 @@ void collective_request(struct store *s, struct request_id id, int rank,
         struct member_index index;
         size_t len;
 
+        /* No members listed: the world. */
         a.n_members = req->n_members ? req->n_members : (uint32_t)s->world_size;
+        /* The error of check_request() names all ranks of the request, later answers a single rank
+         * each. */
         if (rank < 0) {
                 a.id.whom = req->ranks;
                 a.id.n_whom = n;
         }
         if (!check_request(s, &a, n))
                 return;
+        /* One index serves all ranks of the request; the collective has an index of its own. */
         if (member_index_init(&index, req->n_members ? req->members : NULL, a.n_members,
                               &s->table.quota) < 0) {
                 store_refuse_nomem(s, id);
                 return;
         }
         a.index = &index;
+        /* @root is a place in the list; the ranks are numbers. */
         if (req->op == STORE_BROADCAST && req->n_members)
                 root = req->members[req->root];
         len = req->op == STORE_GATHER ? req->value.len / n : 0;
@@ -445,11 +466,15 @@ void collective_request(struct store *s, struct request_id id, int rank,
                         a.id.whom = &req->ranks[i];
                         a.id.n_whom = 1;
                 }
+                /* The values of a GATHER stand in the order of the ranks. A BROADCAST carries the
+                 * value once. */
                 a.value = req->value;
                 if (len)
                         a.value = (struct bytes){ (const char *)req->value.p + i * len, len };
                 else if (n > 1 && (uint32_t)a.rank != root)
                         a.value.len = 0;
+                /* NULL after a refusal or the end: the next rank of the request may begin a
+                 * collective anew. */
                 c = take_arrival(s, &a, c);
         }
         member_index_finish(&index, &s->table.quota);
@@ -466,7 +491,8 @@ void collective_drop(struct store *s, struct pending_request *p)
         end_if_empty(s, c);
 }
 
-/* Returns a timeout's reply with the missing ranks, which are to be freed, and @text. */
+/* Returns a timeout's reply with the missing ranks, which are to be freed, and @text. No memory:
+ * the text names no ranks. */
 static struct store_reply timeout_reply(struct store *s, const struct collective *c,
                                         char text[static COLLECTIVE_TEXT])
 {
@@ -494,7 +520,7 @@ void collective_cancel(struct store *s, struct pending_request *p)
 
         end_arrival_group(s, g, &reply);
         free(reply.ranks);
-        end_if_empty(s, c);
+        end_if_empty(s, c); /* @c is valid here: ending a group does not free the collective */
 }
 
 /* Drops the places of ranks that have left. */
@@ -517,6 +543,7 @@ void collective_leave(struct store *s, struct request_id id, const struct store_
         struct collective *c;
         uint32_t left = 0;
 
+        /* Answered meanwhile: the LEAVE crossed the answer. */
         if (!found || found->kind != PENDING_COLLECTIVE)
                 return;
         g = container_of(found, struct arrival_group, pending);
@@ -526,6 +553,8 @@ void collective_leave(struct store *s, struct request_id id, const struct store_
 
                 if (place < 0 || c->arrived[place] != g)
                         continue; /* not of this group, or answered meanwhile */
+                /* The text is made before the first departure: no rank that leaves is called
+                 * missing. */
                 if (left++ == 0 && req->number)
                         reply = timeout_reply(s, c, text);
                 c->arrived[place] = NULL;
@@ -535,6 +564,7 @@ void collective_leave(struct store *s, struct request_id id, const struct store_
                 store_answer(s, id, &reply);
         }
         free(reply.ranks);
+        /* Before end_arrival_group(), which takes back every place in the list. */
         if (left)
                 compact_arrival_group(g);
         if (g->n == 0)
@@ -546,6 +576,8 @@ void collective_rank_lost(struct store *s, int rank)
 {
         struct collective *c, *next;
 
+        /* The iterator is safe here: only the collective at hand is freed, and replies never call
+         * the store. */
         HASH_ITER(hh, s->collectives, c, next)
         {
                 if (member_index_find(&c->index, rank) >= 0)

@@ -13,9 +13,9 @@
 struct counter_wait {
         struct pending_request pending;
         struct store_entry *entry;
-        int64_t number;
-        bool inserted;
-        size_t at; /* in the heap */
+        int64_t number; /* awaited: the counter must reach this number */
+        bool inserted;  /* in the heap; false = only a place is reserved */
+        size_t at;      /* in the heap */
 };
 
 static void place_wait(struct counter_heap *h, size_t at, struct counter_wait *c)
@@ -24,7 +24,8 @@ static void place_wait(struct counter_heap *h, size_t at, struct counter_wait *c
         c->at = at;
 }
 
-/* Puts @c where it belongs on the way from @at to the front, or from @at to the end. */
+/* Puts @c where it belongs on the way from @at to the front, or from @at to the end. Only one of
+ * the loops does anything. The old content of v[@at] is overwritten. */
 static void settle_wait(struct counter_heap *h, size_t at, struct counter_wait *c)
 {
         size_t child;
@@ -64,7 +65,8 @@ static void insert_wait(struct counter_heap *h, struct counter_wait *c)
         settle_wait(h, h->n++, c);
 }
 
-/* Gives the room back, too. */
+/* Gives the room back, too. The last wait fills the hole. A wait not inserted holds a reservation
+ * only. */
 static void take_wait_out(struct quota *q, struct counter_heap *h, struct counter_wait *c)
 {
         struct counter_wait *last = c->inserted ? h->v[--h->n] : c;
@@ -97,7 +99,7 @@ static struct counter_wait *create_counter_wait(struct store *s, struct request_
                 return NULL;
         }
         c->entry = e;
-        e->refs++;
+        e->refs++; /* keeps the entry while the counter has no value */
         return c;
 }
 
@@ -119,6 +121,7 @@ void counter_wake(struct store *s, struct store_entry *e)
 
         if (!e->counter_waits.n || !entry_number(e, &n))
                 return;
+        /* The smallest number is in front, so the first wait that is not ready ends the loop. */
         while (e->counter_waits.n && e->counter_waits.v[0]->number <= n) {
                 struct counter_wait *c = e->counter_waits.v[0];
 
@@ -133,16 +136,20 @@ void counter_request(struct store *s, struct request_id id, const struct store_r
         struct counter_wait *c = e ? create_counter_wait(s, id, e, req->number) : NULL;
         int64_t sum;
 
+        /* The reservation comes before the addition: a refused COUNT has not counted. */
         if (!c) {
                 if (e)
                         entry_release(&s->table, e);
                 store_refuse_nomem(s, id);
                 return;
         }
+        /* The wait is not in the heap yet, so the addition wakes older waits only. */
         if (!keys_add_number(s, id, e, MAX(req->total, 1), &sum)) {
+                /* The reference of @c has kept the entry; the drop may free it. */
                 counter_drop(s, &c->pending);
                 return;
         }
+        /* After a failure nobody may ever come: the amount counts, but the caller does not wait. */
         if (sum < req->number && s->first_failed < 0) {
                 insert_wait(&e->counter_waits, c);
                 return;

@@ -112,6 +112,7 @@ void keys_compare_set(struct store *s, struct request_id id, const struct store_
         struct store_reply reply = { .status = STORE_OK };
         struct bytes now = entry_value(e);
 
+        /* A missing key compares as an empty value. */
         if (now.len == req->expect.len &&
             (now.len == 0 || memcmp(now.p, req->expect.p, now.len) == 0)) {
                 e = e ? e : entry_to_write(s, id, req->key);
@@ -139,6 +140,7 @@ void keys_delete(struct store *s, struct request_id id, const struct store_reque
         struct store_entry *e = entry_find(&s->table, req->key);
         bool existed = e && e->present;
 
+        /* A queue under this key stays: DELETE removes values. */
         if (existed)
                 entry_clear(&s->table, e);
         store_answer_number(s, id, existed);
@@ -150,7 +152,7 @@ void keys_num_keys(struct store *s, struct request_id id, const struct store_req
         struct store_entry *e, *next;
         int64_t n = 0;
 
-        if (prefix.len == 0) {
+        if (prefix.len == 0) { /* counted along the way, without hnlaunch's own keys */
                 store_answer_number(s, id, (int64_t)s->table.n_present);
                 return;
         }
@@ -183,7 +185,7 @@ static bool keep_fetch(struct store *s, uint64_t keys_id, const struct store_rep
         buf_clear(&s->fetched.value);
         store_reply_encode_value(&s->fetched.value, reply);
         if (buf_failed(&s->fetched.value)) {
-                buf_finish(&s->fetched.value);
+                buf_finish(&s->fetched.value); /* buf_failed() is true until then */
                 s->fetched.keys_id = 0;
                 return false;
         }
@@ -207,6 +209,7 @@ void keys_fetch(struct store *s, struct request_id id, const struct store_reques
                 store_refuse_nomem(s, id);
                 return;
         }
+        /* A missing key is an empty part, and is not counted in reply.number. */
         for (uint32_t i = 0; i < req->n_keys && !kept; i++) {
                 const struct store_entry *e = entry_find(&s->table, req->keys[i]);
 
@@ -229,6 +232,8 @@ void keys_fetch(struct store *s, struct request_id id, const struct store_reques
 
 void keys_list(struct store *s, struct request_id id, const struct store_request *req UNUSED)
 {
+        /* n_present leaves out hnlaunch's own keys, as the loop does: the array is large enough.
+         * calloc() of 0 bytes may return NULL. */
         struct bytes *parts = calloc(MAX(s->table.n_present, (size_t)1), sizeof(*parts));
         struct store_reply reply = { .status = STORE_OK, .parts = parts };
         struct store_entry *e, *next;
@@ -276,6 +281,7 @@ void keys_set_many(struct store *s, struct request_id id, const struct store_req
                 struct bytes value = req->values[i];
 
                 writes[i].e = entry_make(&s->table, req->keys[i]);
+                /* A key named twice has two references, and the later value stays. */
                 if (writes[i].e)
                         writes[i].e->refs++;
                 writes[i].value = quota_alloc(&s->table.quota, value.len);
@@ -293,6 +299,7 @@ void keys_set_many(struct store *s, struct request_id id, const struct store_req
                 entry_replace(&s->table, writes[i].e, writes[i].value, req->values[i].len);
                 writes[i].value = NULL;
         }
+        /* All values are there before the first client is woken. */
         for (uint32_t i = 0; i < req->n_keys; i++)
                 wake_waits(s, writes[i].e);
         drop_writes(s, writes, req->n_keys);
@@ -319,6 +326,7 @@ void queue_push(struct store *s, struct request_id id, const struct store_reques
         e->n_items++;
         s->table.presence++;
         wait_wake_one(s, e);
+        /* The item stays in the queue: the client woken fetches the item with a POP. */
         store_answer_number(s, id, (int64_t)e->n_items);
 }
 
@@ -340,8 +348,10 @@ void queue_pop(struct store *s, struct request_id id, const struct store_request
                 store_answer(s, id, &reply);
                 return;
         }
+        /* The number includes the item, so 0 means an empty queue. */
         reply.number = (int64_t)e->n_items;
         reply.value = (struct bytes){ e->queue->bytes, e->queue->len };
+        /* The answer lends the bytes of the item, so the item goes afterwards. */
         store_answer(s, id, &reply);
         drop_first_item(s, e);
         s->table.presence += !e->queue;

@@ -18,6 +18,7 @@ int member_index_init(struct member_index *x, const uint32_t *members, uint32_t 
         uint32_t ascending = 1;
 
         *x = (struct member_index){ .members = members, .n = n };
+        /* A list with a rank twice does not ascend, and is sorted below. */
         while (members && ascending < n && members[ascending - 1] < members[ascending])
                 ascending++;
         if (!members || ascending >= n)
@@ -47,7 +48,7 @@ int64_t member_index_find(const struct member_index *x, int rank)
 {
         uint32_t low = 0, high = x->n;
 
-        if (!x->members)
+        if (!x->members) /* the world: a place is a rank */
                 return rank >= 0 && (uint32_t)rank < x->n ? rank : -1;
         while (low < high) {
                 uint32_t mid = low + (high - low) / 2;

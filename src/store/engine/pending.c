@@ -29,7 +29,7 @@ int pending_add(struct pending_table *t, struct pending_request *p, uint64_t own
         p->tag = tag;
         p->kind = kind;
         HASH_ADD(hh, t->all, owner, NAME_LEN, p);
-        if (!p->hh.tbl)
+        if (!p->hh.tbl) /* HASH_NONFATAL_OOM: a failed insertion leaves hh.tbl NULL */
                 return -ENOMEM;
         HASH_FIND(hh, t->owners, &owner, sizeof(owner), o);
         if (!o && (o = calloc(1, sizeof(*o)))) {
@@ -37,6 +37,8 @@ int pending_add(struct pending_table *t, struct pending_request *p, uint64_t own
                 HASH_ADD(hh, t->owners, id, sizeof(o->id), o);
         }
         if (!o || !o->hh.tbl) {
+                /* Only an owner made just now can be without a table, so no owner in use is
+                 * freed. */
                 free(o);
                 HASH_DEL(t->all, p);
                 return -ENOMEM;
@@ -53,6 +55,7 @@ void pending_remove(struct pending_table *t, struct pending_request *p)
         t->removed++;
         HASH_DEL(t->all, p);
         DL_DELETE(o->list, p);
+        /* The last request of an owner takes the owner along: idle connections cost nothing. */
         if (o->list)
                 return;
         HASH_DEL(t->owners, o);
@@ -61,6 +64,7 @@ void pending_remove(struct pending_table *t, struct pending_request *p)
 
 struct pending_request *pending_find(const struct pending_table *t, uint64_t owner, uint32_t tag)
 {
+        /* Laid out as owner and tag in struct pending_request. */
         const uint64_t name[] = { owner, tag };
         struct pending_request *p;
 

@@ -26,6 +26,8 @@ static uint32_t end_of_host(const uint32_t *ranks, uint32_t n, uint32_t i,
         return i;
 }
 
+/* Appends "2", "2,3" or "2-4", and returns the new length. As with snprintf(), a length of @size or
+ * more means that the text was cut. */
 static size_t append_run(char *to, size_t size, size_t at, const char *sep, uint32_t first,
                          uint32_t last)
 {

@@ -25,6 +25,7 @@ void store_answer(struct store *s, struct request_id id, struct store_reply *rep
         reply->tag = id.tag;
         reply->whom = id.whom;
         reply->n_whom = id.n_whom;
+        /* A longer text, with a long key in the text, would make the reply malformed. */
         reply->text.len = MIN(reply->text.len, (size_t)STORE_TEXT_MAX);
         s->ops.reply(s->ctx, id.owner, reply);
 }
@@ -52,6 +53,7 @@ void store_refuse_nomem(struct store *s, struct request_id id)
 {
         const struct quota *q = &s->table.quota;
 
+        /* store_request() clears the mark, so a mark found here belongs to the present request. */
         if (q->refused)
                 store_refuse(s, id, STORE_FULL,
                              "the store is full: %zu of %zu bytes are in use, with keys and "
@@ -80,6 +82,7 @@ static const struct {
 } kinds[] = {
         [PENDING_WAIT] = { wait_cancel, wait_drop, wait_fail },
         [PENDING_COUNTER] = { counter_cancel, counter_drop, counter_fail },
+        /* The failure of a rank ends only collectives with this member: collective_rank_lost(). */
         [PENDING_COLLECTIVE] = { collective_cancel, collective_drop, NULL },
 };
 
@@ -222,6 +225,8 @@ void store_destroy(struct store *s)
 
         if (!s)
                 return;
+        /* Before the entries, because pending requests hold references. The last request of a wait
+         * group or a collective frees the group or collective. */
         while ((p = s->pending.all))
                 kinds[p->kind].drop(s, p);
         HASH_ITER(hh, s->table.entries, e, next)

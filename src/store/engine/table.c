@@ -25,6 +25,7 @@ struct store_entry *entry_make(struct entry_table *t, struct bytes key)
         struct store_entry *e;
         unsigned hash;
 
+        /* One hash serves both calls; HASH_FIND and HASH_ADD would hash the key twice. */
         HASH_VALUE(key.p, key.len, hash);
         HASH_FIND_BYHASHVALUE(hh, t->entries, key.p, key.len, hash, e);
         if (e)
@@ -75,6 +76,7 @@ bool entry_number(const struct store_entry *e, int64_t *number)
         *number = 0;
         if (!e->present)
                 return true;
+        /* 24: an int64_t has at most 20 characters. A longer text is no number. */
         if (e->len == 0 || e->len >= sizeof(text))
                 return false;
         memcpy(text, e->value, e->len);
@@ -86,6 +88,7 @@ bool entry_number(const struct store_entry *e, int64_t *number)
 
 static void set_present(struct entry_table *t, struct store_entry *e, bool present)
 {
+        /* Also for a value over a value: an answer kept for a FETCH must not outlive the change. */
         t->writes++;
         if (e->present == present)
                 return;
@@ -97,6 +100,7 @@ static void set_present(struct entry_table *t, struct store_entry *e, bool prese
 
 int entry_write(struct entry_table *t, struct store_entry *e, size_t keep, struct bytes value)
 {
+        /* Doubles, for a chain of APPENDs. The limit of a value also limits the reserve. */
         size_t len = keep + value.len, cap = MAX(len, MIN(2 * e->cap, (size_t)STORE_VALUE_MAX));
         char *grown;
 

@@ -19,11 +19,12 @@
 
 #include "store/engine/engine_private.h"
 
+/* A key of a group. A link that is not hanging belongs to a key that has been there since. */
 struct wait_link {
         struct wait_group *group;
         struct store_entry *entry;
         struct wait_link *prev, *next;
-        bool hanging;
+        bool hanging; /* in a list of the entry */
 };
 
 struct wait {
@@ -41,10 +42,11 @@ struct wait_group {
         uint64_t keys_id;   /* by which newcomers find the group; 0 = not */
         uint64_t same_at;   /* table.presence when a newcomer's group was the same */
         UT_hash_handle hh;
-        uint32_t missing, n;
+        uint32_t missing, n; /* links that hang, and all */
         struct wait_link links[];
 };
 
+/* GET waits for values only: an item of a queue must not wake a GET. */
 static struct wait_link **list_for(const struct wait_group *g, struct store_entry *e)
 {
         return g->op == STORE_GET ? &e->gets : &e->waits;
@@ -84,6 +86,8 @@ static void hang_missing_links(struct store *s, struct wait_group *g)
                 l->hanging = true;
                 g->missing++;
         }
+        /* Older groups are no longer the last in their lists, so the new number ends their same_at.
+         * For this group the number stands until another key comes, goes or is waited for. */
         g->same_at = ++s->table.presence;
 }
 
@@ -107,6 +111,7 @@ static void destroy_wait_group(struct store *s, struct wait_group *g)
         for (uint32_t i = 0; i < g->n; i++) {
                 struct wait_link *l = &g->links[i];
 
+                /* The links behind the one without memory are zero. */
                 if (!l->entry)
                         continue;
                 if (l->hanging)
@@ -154,9 +159,9 @@ static bool same_for_newcomer(const struct store *s, struct wait_group *g)
 
                 by_item |= is_queue_only(l->entry);
                 if (l->hanging == has_key_for(g, l->entry))
-                        return false;
+                        return false; /* a key came or went since, without this link */
                 if (l->hanging && l->next && l->next->group != g)
-                        return false;
+                        return false; /* another group would be served before the newcomer */
         }
         if (by_item != g->by_item)
                 return false;
@@ -185,7 +190,7 @@ static struct wait_group *wait_group_for(struct store *s, const struct store_req
         g->keys_id = req->keys_id;
         HASH_ADD(hh, s->groups, keys_id, sizeof(g->keys_id), g);
         if (!g->hh.tbl)
-                g->keys_id = 0;
+                g->keys_id = 0; /* no memory for the table: the group serves this wait alone */
         return g;
 }
 
@@ -202,7 +207,7 @@ static struct wait *create_wait(struct store *s, struct request_id id, struct wa
                 return NULL;
         }
         w->group = g;
-        DL_APPEND(g->waits, w);
+        DL_APPEND(g->waits, w); /* the first is the one woken by an item of a queue */
         return w;
 }
 
@@ -223,7 +228,7 @@ static void answer_wait(struct store *s, struct wait *w, bool by_item)
         struct store_reply reply = { .status = STORE_OK, .number = w->joins };
 
         if (by_item)
-                reply.number = -1;
+                reply.number = -1; /* tells a relay that the answer is for a single client */
         if (w->group->op == STORE_GET)
                 reply.value = entry_value(w->group->links[0].entry);
         store_answer(s, pending_id(&w->pending), &reply);
@@ -260,6 +265,7 @@ static bool answered_at_once(struct store *s, struct request_id id, const struct
         bool by_item;
 
         if (req->op == STORE_GET) {
+                /* A GET of a key with a queue only waits for a value. */
                 e = entry_find(&s->table, req->key);
                 if (!e || !e->present)
                         return false;
@@ -283,10 +289,12 @@ void wait_request(struct store *s, struct request_id id, const struct store_requ
         g = wait_group_for(s, req);
         w = g ? create_wait(s, id, g) : NULL;
         if (!w) {
+                /* A new group goes again; an older group has waits. */
                 if (g && !g->waits)
                         destroy_wait_group(s, g);
                 store_refuse_nomem(s, id);
         } else if (s->first_failed >= 0) {
+                /* Keys that are there are answered even after a failure; only a wait is refused. */
                 wait_fail(s, &w->pending);
         }
 }
@@ -320,6 +328,7 @@ static void complete_link(struct store *s, struct wait_link *l)
         take_link_off(l);
         if (g->missing > 0)
                 return;
+        /* The last answer frees the group. */
         DL_FOREACH_SAFE(g->waits, w, next)
         answer_wait(s, w, by_item);
 }
@@ -376,8 +385,12 @@ void wait_wake_one(struct store *s, struct store_entry *e)
                 l->group->by_item = true;
                 complete_link(s, l);
         } else if (l->group->missing == 1) {
+                /* Only this key is missing: the first wait ends, and the link stays for the
+                 * others. */
                 answer_wait(s, first, true);
         } else if (split_first_wait(s, l->group, l)) {
+                /* Further keys are missing: the first wait goes on alone, without the link of this
+                 * key. */
                 first->group->by_item = true;
         } else {
                 store_refuse_nomem(s, pending_id(&first->pending));
@@ -393,7 +406,7 @@ void wait_cancel(struct store *s, struct pending_request *p)
         const struct wait_group *g = w->group;
         const struct store_entry *first = NULL;
 
-        for (uint32_t i = 0; i < g->n && !first; i++)
+        for (uint32_t i = 0; i < g->n && !first; i++) /* the first missing key, for the text */
                 if (g->links[i].hanging)
                         first = g->links[i].entry;
         if (g->missing > 1)
