@@ -24,6 +24,7 @@ bool chunked_fetch_take(struct chunked_fetch **fetch, const void *body, size_t l
 {
         struct chunked_fetch *p = *fetch;
 
+        /* The first refusal. Without memory the client gets this refusal as the answer. */
         if (reply->status == STORE_TOO_BIG && !p) {
                 p = calloc(1, sizeof(*p));
                 if (!p || store_request_decode(&p->all, body, len, NULL) < 0) {
@@ -39,6 +40,7 @@ bool chunked_fetch_take(struct chunked_fetch **fetch, const void *body, size_t l
         }
         if (reply->status != STORE_OK || !p)
                 return false;
+        /* The number counts the keys found, so more than were asked for is nonsense. */
         if (reply->number < 0 || reply->number > p->n) {
                 *reply = (struct store_reply){ .status = STORE_INVALID,
                                                .text = bytes_of("malformed answer of the store") };

@@ -41,7 +41,7 @@ static struct waiter *create_waiter(struct relay_client *c, uint32_t tag)
                 return NULL;
         w->name = (struct waiter_name){ c->id, tag };
         w->client = c;
-        w->since_ns = c->seen_ns;
+        w->since_ns = c->seen_ns; /* relay_request() has set the time */
         HASH_ADD(hh, c->relay->waiters, name, sizeof(w->name), w);
         DL_APPEND2(c->waiters, w, older, newer);
         return w;
@@ -83,11 +83,12 @@ void waiter_answer(struct waiter *w, struct store_reply *reply)
 
         tell_waiter_end(w, reply->status);
 
+        /* The rank counts only now, when the head has accepted the HELLO. */
         if (w->request->op == STORE_HELLO && reply->status == STORE_OK) {
                 c->rank = (int)w->number;
                 local_ranks_add(c->relay, (uint32_t)c->rank);
         }
-        destroy_waiter(w);
+        destroy_waiter(w); /* before the callback, which may use the tag again */
         relay_reply(c, tag, reply);
 }
 
@@ -98,6 +99,7 @@ static void refuse_request(struct relay_client *c, const struct store_request *r
 {
         struct store_reply reply = { .status = (uint8_t)status, .text = bytes_of(text) };
 
+        /* Other ranks of a relay below may wait under the same tag, so the refusal names ranks. */
         if (c->ops.is_relay) {
                 reply.whom = req->ranks;
                 reply.n_whom = req->n_ranks;
@@ -114,6 +116,8 @@ static void take_client_request(struct relay_client *c, const struct store_reque
         struct store_request named;
         int ret = -ENOMEM;
 
+        /* A client arrives as a single rank. Before the answer to HELLO there is no rank, and the
+         * head must find the rank: request_attach() forwards the request. */
         if (collective && !c->ops.is_relay) {
                 named = *req;
                 named.ranks = &rank;
@@ -162,6 +166,7 @@ static void cancel_waiter(struct waiter *w, const struct store_request *req)
         const struct request *r = w->request;
         char text[STORE_KEY_MAX + 64];
 
+        /* The head knows this tag, and answers the CANCEL itself. */
         if (r->state == REQUEST_FORWARDED) {
                 relay_send_request(c->relay, c->id, req);
                 return;
@@ -235,6 +240,8 @@ void relay_request(struct relay_client *c, const struct store_request *req)
                                 &(struct relay_seen){ .op = STORE_PROGRESS,
                                                       .number = req->number,
                                                       .since_ns = c->seen_ns });
+        /* Behind the request itself, as a rule a POP: the waits released see the queue without the
+         * item. */
         relay_release_behind(relay, c->id);
 }
 
@@ -273,6 +280,7 @@ int relay_deliver(struct relay *relay, const void *body, size_t len, struct erro
         if (ret < 0)
                 return ret;
         if (reply.client != STORE_NODE) {
+                /* No waiter: the client has gone while the answer was under way. */
                 w = find_waiter(relay, reply.client, reply.tag);
                 if (w && w->request->state == REQUEST_FORWARDED)
                         r = w->request;
@@ -301,6 +309,7 @@ void relay_turn(struct relay *relay)
                 if (!collective_waits(relay, r, now))
                         request_enqueue(relay, r, QUEUE_DUE);
         }
+        /* Answers of a request without memory may add requests to the queue. */
         while ((r = relay->queues[QUEUE_DUE])) {
                 bool waits = r->is_collective && collective_waits(relay, r, now);
 
@@ -415,6 +424,7 @@ void relay_destroy(struct relay *relay)
 {
         if (!relay)
                 return;
+        /* All clients are gone: the requests left are cancelled and wait for an answer. */
         for (uint32_t i = 0; i < relay->n_tags; i++) {
                 struct request *r = relay->tags[i].of;
 

@@ -30,11 +30,11 @@
 #include "wire/codec.h"
 
 enum {
-        SCRATCH_KEEP = 64 << 10,
-        TAG_AT = 5,           /* in a body */
-        AMOUNT_LEN = 8,       /* of an OP_SUMMED, the last field of the message */
-        QUEUE_ITEM = -1,      /* number of a WAIT's answer, see JOIN */
-        SET_SHARED = 1 << 10, /* body of a SET up to which comparing is worthwhile */
+        SCRATCH_KEEP = 64 << 10, /* a larger buffer is freed before the next use */
+        TAG_AT = 5,              /* in a body */
+        AMOUNT_LEN = 8,          /* of an OP_SUMMED, the last field of the message */
+        QUEUE_ITEM = -1,         /* number of a WAIT's answer, see JOIN */
+        SET_SHARED = 1 << 10,    /* body of a SET up to which comparing is worthwhile */
         MANY_KEYS = 16,
 };
 
@@ -113,7 +113,7 @@ void request_take_tag(struct relay *relay, struct request *r)
                 relay->tags = xrealloc(relay->tags, n, sizeof(*relay->tags));
                 for (uint32_t i = relay->n_tags; i < n; i++)
                         relay->tags[i] = (struct sent_tag){ .next_free = i + 1 < n ? i + 1 : 0 };
-                relay->free_tag = MAX(relay->n_tags, 1U);
+                relay->free_tag = MAX(relay->n_tags, 1U); /* tag 0 stands for none */
                 relay->n_tags = n;
         }
         r->state = REQUEST_SENT;
@@ -145,7 +145,7 @@ void relay_flush_set(struct relay *relay)
 {
         struct request *r = relay->kept_set;
 
-        relay->kept_set = NULL;
+        relay->kept_set = NULL; /* first: relay_send() would flush once more */
         send_body(relay, r);
 }
 
@@ -185,6 +185,7 @@ void request_destroy(struct request *r)
 /* Makes another request for the same keys. */
 static struct request *copy_request(const struct request *r)
 {
+        /* request_create() needs only the length of the first key, so @same has no list of keys. */
         struct store_request same = { .op = r->op, .key = r->first_key };
         size_t key_at = (size_t)((const unsigned char *)r->first_key.p - r->body);
         struct request *copy = request_create(&same, (struct bytes){ r->body, r->len }, key_at);
@@ -208,6 +209,7 @@ void request_enqueue(struct relay *relay, struct request *r, enum request_queue 
 void request_open(struct relay *relay, struct request *r)
 {
         r->open = true;
+        /* The fields behind client, op and tag are equal for equal questions. */
         HASH_ADD_KEYPTR(hh_keys, relay->open[r->op], r->body + STORE_BODY_HEADER,
                         r->len - STORE_BODY_HEADER, r);
         request_enqueue(relay, r, QUEUE_DUE);
@@ -268,7 +270,7 @@ static struct request *shareable_request(struct relay *relay, struct request *op
         struct request *r = open;
 
         if (open->state != REQUEST_UNSENT && op_is(open->op, OP_JOINABLE)) {
-                w->join = open->shared.joins + 1;
+                w->join = open->shared.joins + 1; /* all newcomers of a turn share the next JOIN */
                 request_enqueue(relay, open, QUEUE_DUE);
                 return open;
         }
@@ -316,9 +318,13 @@ static int attach_shared(struct relay *relay, struct waiter *w, const struct sto
         }
         if (open)
                 r = shareable_request(relay, open, w);
+        /* Without @body the keys were those of @recent. A list has no sum that could be refused, so
+         * memory is missing. */
         if (!r && body.p) {
                 /* A key is the first field; a list of keys has the count in front. */
                 r = request_create(req, body, STORE_BODY_HEADER + (req->n_keys ? 8 : 4));
+                /* The open request keeps its place in the table; the new request serves @w
+                 * alone. */
                 if (r && open)
                         request_enqueue(relay, r, QUEUE_DUE);
                 else if (r)
@@ -385,6 +391,7 @@ int request_attach(struct relay *relay, struct waiter *w, const struct store_req
 {
         if (op_is(req->op, OP_COLLECTIVE) && (req->n_ranks || w->request))
                 return collective_attach(relay, w, req);
+        /* The number of a COUNT is the value awaited; the ranks are counted in @total. */
         w->number = req->op == STORE_COUNT ? MAX(req->total, 1) : req->number;
         if (op_is(req->op, OP_SHARED))
                 return attach_shared(relay, w, req);
@@ -458,6 +465,7 @@ int request_recheck(struct relay *relay, struct waiter *w)
 {
         struct request *old = w->request, *r;
 
+        /* The answer to the earlier CANCEL serves this waiter, too. */
         if (old->state == REQUEST_CANCELLED)
                 return 0;
         r = copy_request(old);
@@ -481,6 +489,7 @@ void request_send_due(struct relay *relay, struct request *r)
                                    &(struct store_request){ .op = STORE_JOIN, .tag = r->tag });
                 return;
         }
+        /* Sums anew, to note the partial sum of each waiter. */
         if (op_is(r->op, OP_SUMMED)) {
                 r->shared.sum = 0;
                 r->shared.n_sent = 0;
@@ -627,7 +636,7 @@ void request_complete(struct relay *relay, struct request *r, const struct store
         int ret = 0;
 
         if (r->state != REQUEST_FORWARDED) {
-                request_free_tag(relay, r);
+                request_free_tag(relay, r); /* each part of a FETCH has a tag of its own */
                 if (fetch_goes_on(relay, r, &whole))
                         return;
         }

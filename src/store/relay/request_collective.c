@@ -38,7 +38,7 @@
 #include "store/relay/relay_private.h"
 #include "wire/codec.h"
 
-enum { LARGE_BYTES = 64 << 10 };
+enum { LARGE_BYTES = 64 << 10 }; /* unsent values above this size are not held */
 static const uint64_t HOLD_NS = 20 * 1000000;
 
 /* --- participants ----------------------------------------------------------------------------- */
@@ -180,6 +180,7 @@ bool collective_waits(struct relay *relay, struct request *r, uint64_t now)
 {
         uint32_t expected = r->collective.n_expected;
 
+        /* The time is over: send the ranks present, and expect the missing ranks no more. */
         if (r->collective.held_until && now >= r->collective.held_until) {
                 forget_missing(relay, r);
                 return false;
@@ -256,6 +257,7 @@ int collective_attach(struct relay *relay, struct waiter *w, const struct store_
         if (!r) {
                 HASH_FIND(hh_keys, relay->open[req->op], (const char *)body.p + STORE_BODY_HEADER,
                           body.len - STORE_BODY_HEADER, open);
+                /* A request without room stays in the table, and the new request is not entered. */
                 is_new = !open || !has_capacity_for(open, req, value_len);
                 r = is_new ? request_create(req, body, STORE_BODY_HEADER + 4) : open;
         }
@@ -344,6 +346,7 @@ static void answer_marked(struct relay *relay, struct request *r, const struct s
                         collective_drop_participant(r, p);
                 }
                 DL_DELETE(r->waiters, w);
+                /* To the end: a waiter without marks ends the loop. */
                 if (w->participants) {
                         DL_APPEND(r->waiters, w);
                         relay_reply(w->client, w->name.tag, &own);
@@ -364,6 +367,7 @@ void collective_complete(struct relay *relay, struct request *r, const struct st
 
         HASH_ITER(hh, r->collective.participants, p, next)
         {
+                /* An answer without ranks is for all ranks sent. */
                 if (!reply->n_whom && !p->unsent)
                         mark_answered(r, p);
         }
@@ -381,6 +385,8 @@ void collective_complete(struct relay *relay, struct request *r, const struct st
 /* Encodes the body followed by the unsent ranks and their values. */
 static struct bytes encode_unsent(struct relay *relay, const struct request *r)
 {
+        /* The body ends with an empty list of ranks and an empty value: a u32 each, left out
+         * here. */
         const size_t no_ranks = 4, no_value = r->op == STORE_BARRIER ? 0 : 4;
         struct buf *b = relay_scratch(relay);
         const struct participant *p;
@@ -404,13 +410,14 @@ bool collective_send(struct relay *relay, struct request *r)
         struct participant *p;
         struct bytes body;
 
-        r->collective.held_until = 0;
+        r->collective.held_until = 0; /* later ranks of this request are held anew */
         if (!r->collective.unsent)
                 return true;
         if (r->state == REQUEST_UNSENT)
                 request_take_tag(relay, r);
         body = encode_unsent(relay, r);
         while ((p = r->collective.unsent)) {
+                /* The value is in the body, or lost; mark_answered() may free @p. */
                 clear_unsent(r, p);
                 if (!body.p)
                         mark_answered(r, p);
@@ -465,6 +472,7 @@ void collective_withdraw(struct relay *relay, struct waiter *w, const uint32_t *
         }
         for (uint32_t i = 0; i < n && n_out < HASH_COUNT(r->collective.participants); i++) {
                 p = find_participant(r, ranks[i]);
+                /* The ranks have gone, and are not expected to come again. */
                 if (!tell)
                         local_ranks_remove(relay, ranks[i]);
                 if (!p || p->waiter != w)
