@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Client_events: events of the launcher, and reports to the launcher
+ *
+ * Reports without an answer (progress, errors) go through conn_post(), the others through
+ * conn_call() with the default timeout. Texts are cut at STORE_TEXT_MAX. hn_draining() looks for
+ * the key STORE_DRAIN_KEY in the default store, so a rank needs no event to learn of a drain.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,9 +21,11 @@ hn_status hn_event_poll(hn_event *event, int64_t timeout_ms)
 
         if (!s)
                 return HN_ERR_NOT_LAUNCHED;
+        /* The size tells which version of the struct the program was compiled with. */
         if (!event || event->size < sizeof(*event))
                 return set_error(HN_ERR_INVALID, "hn_event.size is not set");
         status = conn_event(s->conn, &got, timeout_ms);
+        /* Also on a timeout, so that a loop needs no look at the status. */
         event->kind = HN_EVENT_NONE;
         if (status == HN_OK)
                 *event = got;
@@ -33,6 +39,7 @@ hn_status hn_health(int64_t timeout_ms)
         return s ? conn_health(s->conn, timeout_ms) : HN_ERR_NOT_LAUNCHED;
 }
 
+/* Returns at most @max bytes of @text; NULL is an empty text. */
 static struct bytes limit_text(const char *text, size_t max)
 {
         return (struct bytes){ text, text ? strnlen(text, max) : 0 };
@@ -53,6 +60,7 @@ hn_status hn_abort(int code, const char *fmt, ...)
         vsnprintf(text, sizeof(text), fmt, ap);
         va_end(ap);
         req.text = bytes_of(text);
+        /* A world of one has no launcher to tell. */
         return s->singleton ? HN_OK : conn_call(s->conn, &req, HN_DEFAULT_TIMEOUT, NULL);
 }
 
@@ -73,6 +81,7 @@ hn_status hn_report_error(const char *kind, const char *fmt, ...)
         return conn_post(s->conn, &req);
 }
 
+/* Returns 1 or 0, or a negative status. */
 int hn_draining(void)
 {
         const char *key = STORE_DRAIN_KEY;

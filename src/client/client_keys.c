@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Client_keys: the public calls on keys and values of the store
+ *
+ * A key travels with the prefix of the store in front, so a store is a name and needs no message
+ * of its own. Each call is a single request: call_key() for one key, call_with_keys() for a list.
+ * The connection allocates the value of an answer; the calls here copy the value to the caller's
+ * buffer or hand it over.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +15,7 @@
 #include "client/core/last_error.h"
 #include "client/process.h"
 
+/* Writes prefix and key to @to, which has HN_KEY_MAX + 1 bytes. */
 static hn_status full_key(const hn_store *store, const char *key, char *to)
 {
         if (!store || !key || !*key)
@@ -48,7 +54,7 @@ static hn_status call_key_number(const hn_store *store, const char *key, struct 
         struct conn_answer a = CONN_ANSWER_INIT;
         hn_status status = call_key(store, key, req, HN_DEFAULT_TIMEOUT, &a);
 
-        *ret = a.number;
+        *ret = a.number; /* 0 on failure: callers look at the status first */
         conn_answer_finish(&a);
         return status;
 }
@@ -60,6 +66,7 @@ hn_status hn_store_set(hn_store *store, const char *key, const void *value, size
         return call_key(store, key, &req, HN_DEFAULT_TIMEOUT, NULL);
 }
 
+/* Without waiting, a missing key is HN_ERR_NOT_FOUND, not a timeout. */
 static hn_status get_value(hn_store *store, const char *key, int64_t timeout_ms,
                            struct conn_answer *ret)
 {
@@ -77,13 +84,14 @@ hn_status hn_store_get(hn_store *store, const char *key, void *buf, size_t *len,
         hn_status status;
         size_t size;
 
+        /* A buffer of 0 bytes asks for the size alone. */
         if (!len || (*len && !buf))
                 return set_error(HN_ERR_INVALID, "`len` and `buf` must not be NULL");
         status = get_value(store, key, timeout_ms, &a);
         if (status != HN_OK)
                 return status;
         size = *len;
-        *len = a.len;
+        *len = a.len; /* the whole size, also with HN_ERR_TRUNCATED */
         if (a.len > size)
                 status = set_error(HN_ERR_TRUNCATED,
                                    "the value of `%s` has %zu bytes, the buffer %zu", key, a.len,
@@ -105,7 +113,7 @@ hn_status hn_store_get_alloc(hn_store *store, const char *key, void **value, siz
         status = get_value(store, key, timeout_ms, &a);
         if (status != HN_OK)
                 return status;
-        *value = a.value;
+        *value = a.value; /* malloc'ed; the caller frees it with hn_free() */
         *len = a.len;
         return HN_OK;
 }
@@ -141,6 +149,7 @@ hn_status hn_store_compare_set(hn_store *store, const char *key, const void *exp
                                      .value = { desired, desired_len },
                                      .expect = { expected, expected_len } };
         int64_t result;
+        /* 1: swapped, 0: another value, -1: no value. */
         hn_status status = call_key_number(store, key, &req, &result);
 
         if (status == HN_OK && swapped)
@@ -164,6 +173,7 @@ static hn_status call_with_keys(enum store_op op, hn_store *store, const char *c
         req.keys = calloc(n, sizeof(*req.keys));
         if (!req.keys)
                 return set_error(HN_ERR_NOMEM, "out of memory");
+        /* n_keys counts the copies made, which are freed below in any case. */
         while (req.n_keys < n && status == HN_OK) {
                 status = full_key(store, keys[req.n_keys], name);
                 if (status != HN_OK)
@@ -218,7 +228,7 @@ hn_status hn_store_num_keys(hn_store *store, size_t *n)
                 return HN_ERR_NOT_LAUNCHED;
         if (!store || !n)
                 return set_error(HN_ERR_INVALID, "`store` and `n` must not be NULL");
-        req.key = bytes_of(store->prefix);
+        req.key = bytes_of(store->prefix); /* "" counts all keys */
         status = conn_call(process->conn, &req, HN_DEFAULT_TIMEOUT, &a);
         if (status == HN_OK)
                 *n = (size_t)a.number;
@@ -236,6 +246,7 @@ hn_status hn_store_prefix(hn_store *store, const char *prefix, hn_store **out)
         s = malloc(sizeof(*s));
         if (!s)
                 return set_error(HN_ERR_NOMEM, "out of memory");
+        /* A new handle, without a message: a prefix is part of the key's name. */
         n = snprintf(s->prefix, sizeof(s->prefix), "%s%s/", store->prefix, prefix);
         if (n < 0 || (size_t)n >= sizeof(s->prefix)) {
                 free(s);

@@ -25,19 +25,19 @@
 #include "client/process.h"
 
 enum {
-        NEWS_MS = 500, /* the launcher's news may come later than a closed connection */
-        NONE = INT_MIN,
+        NEWS_MS = 500,  /* the launcher's news may come later than a closed connection */
+        NONE = INT_MIN, /* no operation and no rank: hn_op and ranks are never negative */
 };
 
 struct hn_comm {
         const struct backend *backend;
-        void *plugin; /* from dlopen(), never closed: threads may still run its code */
-        void *self;
-        hn_store *store;
+        void *plugin;     /* from dlopen(), never closed: threads may still run its code */
+        void *self;       /* of the plug-in; NULL = not created */
+        hn_store *store;  /* with a prefix of this communicator alone */
         hn_group members; /* a copy, with a name not used by the program's collectives */
         int rank, size;
-        int64_t timeout_ms;
-        bool compares; /* HN_CHECK=1 */
+        int64_t timeout_ms; /* as passed by the program, so HN_DEFAULT_TIMEOUT is possible */
+        bool compares;      /* HN_CHECK=1 */
         bool broken;
 };
 
@@ -76,11 +76,14 @@ static void *open_plugin_in(const char *folder, const char *name, char *why, siz
         char path[PATH_MAX];
         void *plugin;
 
+        /* A path too long for a file cannot name a plug-in that exists. */
         if (!folder ||
             snprintf(path, sizeof(path), "%s/hn_backend_%s.so", folder, name) >=
                     (int)sizeof(path) ||
             access(path, R_OK) < 0)
                 return NULL;
+        /* RTLD_NOW finds missing libraries here, not inside of a collective. RTLD_LOCAL keeps the
+         * symbols of Gloo away from those of the program. */
         plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
         if (!plugin)
                 snprintf(why, size, "%s", dlerror());
@@ -95,8 +98,10 @@ static void *find_plugin(const char *name, char *why, size_t size)
         char here[PATH_MAX], *slash;
         Dl_info info;
 
+        /* dladdr() names the library with this code, libhnlaunch or a program linked statically. */
         if (plugin || !dladdr((void *)(uintptr_t)hn_comm_create, &info) || !info.dli_fname)
                 return plugin;
+        /* Room for the strcat() below. */
         snprintf(here, sizeof(here) - strlen("/hnlaunch"), "%s", info.dli_fname);
         slash = strrchr(here, '/');
         if (!slash)
@@ -106,11 +111,12 @@ static void *find_plugin(const char *name, char *why, size_t size)
         return plugin ? plugin : open_plugin_in(strcat(here, "/hnlaunch"), name, why, size);
 }
 
+/* Loads the plug-in and checks its ABI. A refused plug-in stays loaded like any other. */
 static hn_status load_backend(hn_comm *comm, const char *name)
 {
         char why[512] = "not found";
 
-        if (strchr(name, '/'))
+        if (strchr(name, '/')) /* a plug-in from another folder */
                 return set_error(HN_ERR_INVALID, "invalid backend name `%s`", name);
         comm->plugin = find_plugin(name, why, sizeof(why));
         if (!comm->plugin)
@@ -122,6 +128,7 @@ static hn_status load_backend(hn_comm *comm, const char *name)
         return HN_OK;
 }
 
+/* Copies the group: the program may free the original before the communicator. */
 static hn_status copy_members(hn_comm *comm, hn_group *group, int64_t id)
 {
         const hn_group *of = group ? group : hn_world();
@@ -134,6 +141,7 @@ static hn_status copy_members(hn_comm *comm, hn_group *group, int64_t id)
                         return set_error(HN_ERR_NOMEM, "out of memory");
                 memcpy(to->ranks, of->ranks, (size_t)of->n * sizeof(*to->ranks));
         }
+        /* 200 bytes are the longest name of a group, and leave room for the number. */
         snprintf(to->name, sizeof(to->name), "%.200s, communicator %lld", of->name, (long long)id);
         return HN_OK;
 }
@@ -146,6 +154,7 @@ static hn_status make_own_store(hn_comm *comm, hn_group *group, int64_t timeout_
         char prefix[64];
         hn_status status = HN_OK;
 
+        /* A failure of the first member leaves the others in the broadcast until their timeout. */
         if (comm->rank == 0)
                 status = hn_store_add(all, "hn/comms", 1, &id);
         if (status == HN_OK)
@@ -165,6 +174,7 @@ static hn_status explain_failure(hn_comm *comm, hn_status status)
 
         if (status != HN_ERR_BACKEND)
                 return status;
+        /* The calls below overwrite hn_last_error(). */
         snprintf(said, sizeof(said), "%s", hn_last_error());
         if (hn_health(NEWS_MS) == HN_ERR_PEER ||
             (comm->store && hn_barrier(&comm->members, NEWS_MS) == HN_ERR_PEER))
@@ -188,6 +198,7 @@ hn_status hn_comm_create(hn_group *group, const char *backend, int64_t timeout_m
         comm->rank = hn_get_rank(group);
         comm->size = hn_get_world_size(group);
         comm->timeout_ms = timeout_ms;
+        /* Read once: all calls of a communicator compare, or none. */
         comm->compares = check && strcmp(check, "1") == 0;
         if (!backend)
                 backend = preferred && strcmp(preferred, "none") != 0 ? preferred : "gloo";
@@ -195,12 +206,14 @@ hn_status hn_comm_create(hn_group *group, const char *backend, int64_t timeout_m
         if (status == HN_OK)
                 status = make_own_store(comm, group, timeout_ms);
         if (status == HN_OK)
+                /* The plug-in gets milliseconds, or INT64_MAX for ever. */
                 status = comm->backend->create(group, comm->store, deadline_span(timeout_ms),
                                                &comm->self);
         if (status == HN_OK) {
                 *out = comm;
                 return HN_OK;
         }
+        /* Before hn_comm_free(), because the explanation needs the store and the members. */
         status = explain_failure(comm, status);
         hn_comm_free(comm);
         return status;
@@ -210,7 +223,7 @@ void hn_comm_free(hn_comm *comm)
 {
         if (!comm)
                 return;
-        if (comm->self)
+        if (comm->self) /* else the plug-in never came to a communicator */
                 comm->backend->destroy(comm->self);
         hn_store_close(comm->store);
         free(comm->members.ranks);
@@ -261,6 +274,7 @@ static hn_status compare_calls(hn_comm *comm, const struct collective_call *call
 
         if (!calls)
                 return set_error(HN_ERR_NOMEM, "out of memory");
+        /* The calls have no padding bytes, so memcmp() compares fields only. */
         status = hn_all_gather_bytes(&comm->members, call, sizeof(*call), calls, comm->timeout_ms);
         while (status == HN_OK && i < comm->size &&
                memcmp(&calls[0], &calls[i], sizeof(*calls)) == 0)
@@ -283,6 +297,7 @@ static hn_status begin_collective(hn_comm *comm, const struct collective_call *c
 {
         hn_status status = check_call(comm, call);
 
+        /* An array of 0 elements may be NULL. */
         if (status == HN_OK && call->n && !arrays)
                 status = set_error(HN_ERR_INVALID, "%s: an array is NULL", call->name);
         if (status == HN_OK && comm->compares)
@@ -290,6 +305,8 @@ static hn_status begin_collective(hn_comm *comm, const struct collective_call *c
         return status;
 }
 
+/* HN_ERR_INVALID from a plug-in says that nothing was begun (backend.h), so the members still agree
+ * on the number of calls. */
 static hn_status conclude_collective(hn_comm *comm, hn_status status)
 {
         if (status == HN_OK || status == HN_ERR_INVALID)
@@ -303,6 +320,7 @@ hn_status hn_all_reduce(hn_comm *comm, const void *in, void *out, size_t n, hn_d
         struct collective_call call = { "all_reduce", n, (int)type, (int)op, NONE };
         hn_status status = begin_collective(comm, &call, in && out);
 
+        /* All members pass the same count, so no member begins. */
         if (status != HN_OK || n == 0)
                 return status;
         return conclude_collective(comm,
@@ -313,6 +331,7 @@ hn_status hn_reduce(hn_comm *comm, const void *in, void *out, size_t n, hn_dtype
                     int root)
 {
         struct collective_call call = { "reduce", n, (int)type, (int)op, root };
+        /* Only the root receives. */
         hn_status status = begin_collective(comm, &call, in && (out || comm->rank != root));
 
         if (status != HN_OK || n == 0)
@@ -358,6 +377,7 @@ hn_status hn_reduce_scatter(hn_comm *comm, const void *in, void *out, size_t n, 
 hn_status hn_all_to_all(hn_comm *comm, const void *in, void *out, size_t n, hn_dtype type)
 {
         struct collective_call call = { "all_to_all", n, (int)type, NONE, NONE };
+        /* A NULL @comm is refused by begin_collective(). */
         hn_status status = comm && in && in == out
                                    ? set_error(HN_ERR_INVALID, "all_to_all needs two arrays")
                                    : begin_collective(comm, &call, in && out);
@@ -379,11 +399,13 @@ hn_status hn_comm_barrier(hn_comm *comm)
 
 /* --- between two ranks: the other members do not take part, so nothing is compared ------------ */
 
+/* The part of begin_collective() for two ranks. */
 static hn_status check_peer(const hn_comm *comm, const struct collective_call *call,
                             const void *array)
 {
         hn_status status = check_call(comm, call);
 
+        /* @root holds the other rank: see struct collective_call. */
         if (status == HN_OK && call->root == comm->rank)
                 return set_error(HN_ERR_INVALID, "%s: rank %d is this rank", call->name,
                                  comm->rank);

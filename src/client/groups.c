@@ -6,6 +6,8 @@
  * and the members to the store, which completes the request when all members have arrived, so
  * members must use the same name for the same list. hn_group_split() gathers color and key of all
  * members of the parent, and each computes the same lists from them.
+ *
+ * Groups of a node or a role are lists, too, made from the topology or from HN_WORLD_ROLES.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -17,7 +19,7 @@
 #include "client/core/last_error.h"
 #include "client/process.h"
 
-enum { NAME_MAX_BYTES = 200 };
+enum { NAME_MAX_BYTES = 200 }; /* of 255 in struct hn_group: comm.c appends to the name */
 
 /* The arguments of one member of hn_group_split(). */
 struct split_request {
@@ -32,6 +34,7 @@ struct split_member {
         int key, rank; /* world rank */
 };
 
+/* NULL stands for the world, and is returned before hn_init(). */
 static const hn_group *resolve_group(const hn_group *group)
 {
         return group ? group : hn_world();
@@ -84,6 +87,7 @@ int hn_get_group_rank(const hn_group *group, int world_rank)
                          group->name);
 }
 
+/* Writes at most @cap ranks, and returns the size of the whole group. */
 int hn_get_group_ranks(const hn_group *group, int *out, int cap)
 {
         group = resolve_group(group);
@@ -141,11 +145,12 @@ hn_status hn_broadcast_bytes(hn_group *group, void *buf, size_t len, int root, i
                                  "broadcast of %zu bytes from rank %d of %d: no buffer, too long, "
                                  "or no such rank",
                                  len, root, g->n);
-        if (root == g->my_rank)
+        if (root == g->my_rank) /* the others send no value */
                 req.value = (struct bytes){ buf, len };
         status = call_collective(g, &req, timeout_ms, &a);
         if (status != HN_OK)
                 return status;
+        /* The store passes on what the root has sent; the lengths were never compared. */
         if (a.len != len)
                 status = set_error(HN_ERR_MISMATCH,
                                    "rank %d broadcast %zu bytes, this rank expected %zu", root,
@@ -166,6 +171,7 @@ hn_status hn_all_gather_bytes(hn_group *group, const void *send, size_t len, voi
 
         if (!g)
                 return HN_ERR_NOT_LAUNCHED;
+        /* The limit is for the answer, with the values of all members. */
         if (len > HN_VALUE_MAX / (size_t)g->n || (len && (!send || !recv)))
                 return set_error(HN_ERR_INVALID,
                                  "all_gather of %d times %zu bytes: a buffer is NULL, or too long",
@@ -217,11 +223,13 @@ hn_status hn_group_create(const char *name, const int *world_ranks, int n, const
                 return set_error(
                         HN_ERR_INVALID,
                         "a group needs a name of 1 to 200 bytes, at least one rank and `out`");
+        /* A list under the name of the world would meet the collectives of the world. */
         if (strcmp(name, process->world.name) == 0)
                 return set_error(HN_ERR_INVALID, "the name `%s` is reserved", name);
         status = check_member_ranks(process, world_ranks, n);
         if (status != HN_OK)
                 return status;
+        /* The list follows the struct, so hn_group_free() frees both at once. */
         g = calloc(1, sizeof(*g) + (size_t)n * sizeof(*g->ranks));
         if (!g)
                 return set_error(HN_ERR_NOMEM, "out of memory");
@@ -231,6 +239,7 @@ hn_status hn_group_create(const char *name, const int *world_ranks, int n, const
         snprintf(g->name, sizeof(g->name), "%s", name);
         snprintf(g->backend, sizeof(g->backend), "%s", backend ? backend : "none");
         g->my_rank = hn_get_group_rank(g, process->rank);
+        /* The store compares the lists of all members here, before any other collective. */
         status = hn_barrier(g, timeout_ms);
         if (status == HN_OK)
                 *out = g;
@@ -239,6 +248,7 @@ hn_status hn_group_create(const char *name, const int *world_ranks, int n, const
         return status;
 }
 
+/* Equal keys keep the order of the world. */
 static int by_key_and_rank(const void *a, const void *b)
 {
         const struct split_member *x = a, *y = b;
@@ -281,15 +291,18 @@ static uint32_t number_split(const struct split_request *requests, int n)
         for (int i = 0; i < n; i++)
                 most = MAX(most, requests[i].splits);
         most++;
+        /* Raises the counter to @most, unless another thread has raised it further. */
         while (seen < most && !atomic_compare_exchange_weak(&splits_seen, &seen, most))
                 ;
         return most;
 }
 
-/* Makes the group of @color from the requests of all members. @ranks has space for all of them. */
+/* Makes the group of @color from the requests of all members. @ranks has space for all of them. A
+ * negative @color: *out is NULL. */
 static hn_status make_split_group(const hn_group *parent, const struct split_request *requests,
                                   int *ranks, int color, int64_t timeout_ms, hn_group **out)
 {
+        /* Also for a rank without a group, whose count must keep up with the others. */
         uint32_t number = number_split(requests, parent->n);
         char name[NAME_MAX_BYTES + 1], suffix[16] = "";
         int n;
@@ -341,7 +354,7 @@ hn_status hn_group_split(hn_group *parent, int color, int key, int64_t timeout_m
  */
 static hn_status create_node_group(const char *name, int from, int to, bool lowest, hn_group **out)
 {
-        const struct process *process = process_get();
+        const struct process *process = process_get(); /* not NULL: the callers have looked */
         int *ranks = calloc((size_t)process->world_size, sizeof(*ranks)), n = 0;
         bool member = false;
         hn_status status = HN_OK;
@@ -357,6 +370,7 @@ static hn_status create_node_group(const char *name, int from, int to, bool lowe
                         if (lowest)
                                 break;
                 }
+        /* The ranks of a node include this rank, so only a list of leaders may leave it out. */
         if (member || !lowest)
                 status = hn_group_create(name, ranks, n, NULL, HN_DEFAULT_TIMEOUT, out);
         else
@@ -400,6 +414,8 @@ static bool find_role_ranks(const char *list, const char *role, int *first, int 
 
                 if (strncmp(at, role, len) != 0 || at[len] != ':')
                         continue;
+                /* "8" is a single rank: the second number is missing, and @end stands behind the
+                 * first. */
                 if (sscanf(at + len, ":%d%n-%d%n", &from, &end, &to, &end) < 2)
                         to = from;
                 *first = from;
@@ -446,7 +462,7 @@ hn_status hn_role_group(const char *role, int64_t timeout_ms, hn_group **out)
                                  "no role `%.64s` in this world, which has %s: hnlaunch --world "
                                  "NAME puts roles into one",
                                  role, process->role.world);
-        if (process->rank < first || process->rank >= first + n) {
+        if (process->rank < first || process->rank >= first + n) { /* this rank has another role */
                 *out = NULL;
                 return HN_OK;
         }

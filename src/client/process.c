@@ -21,8 +21,8 @@
 #include "client/torchrun/torch_store.h"
 #include "wire/env_names.h"
 
-static struct process the_process;
-static pthread_mutex_t locate_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct process the_process; /* all zero before hn_init() and after hn_finalize() */
+static pthread_mutex_t locate_mutex = PTHREAD_MUTEX_INITIALIZER; /* guards the_process.where */
 
 struct process *process_get(void)
 {
@@ -97,11 +97,12 @@ static void role_finish(struct process_role *r)
         *r = (struct process_role){ .name = NULL };
 }
 
+/* Copies the texts, because the program may change the environment later. */
 static hn_status read_role(struct process_role *r)
 {
         const char *name = getenv(HN_ROLE), *world = getenv(HN_WORLD_ROLES);
 
-        if (!name)
+        if (!name) /* a job without roles */
                 return HN_OK;
         r->name = strdup(name);
         r->world = strdup(world ? world : "");
@@ -110,6 +111,7 @@ static hn_status read_role(struct process_role *r)
         return read_env_number(hnlaunch.launcher, HN_ROLE_INDEX, 0, INT_MAX, &r->index);
 }
 
+/* Started by hnlaunch: HN_STORE is the path of the agent's socket on this node. */
 static hn_status join_job(struct process *s, int64_t timeout_ms)
 {
         const char *path = getenv(HN_STORE);
@@ -136,6 +138,7 @@ static hn_status join_torchrun(struct process *s, int64_t timeout_ms)
 
         if (status != HN_OK)
                 return status;
+        /* PyTorch writes Python's str(bool), so the value is "True". */
         if (!serves || strcmp(serves, "True") != 0)
                 return set_error(
                         HN_ERR_UNSUPPORTED,
@@ -161,6 +164,7 @@ static hn_status join_torchrun(struct process *s, int64_t timeout_ms)
         return torch_store_open(&job, timeout_ms, &s->conn);
 }
 
+/* A world of one: ranks and sizes need no environment, and the store lives in this process. */
 static hn_status init_singleton(struct process *s)
 {
         s->singleton = true;
@@ -176,14 +180,16 @@ hn_status hn_init(const hn_init_opts *opts)
         uint32_t flags = 0;
         hn_status status;
 
-        if (the_process.conn)
+        if (the_process.conn) /* a second call changes nothing */
                 return HN_OK;
         if (opts && opts->size < sizeof(*opts))
                 return set_error(HN_ERR_INVALID, "hn_init_opts.size is not set");
         if (opts) {
                 flags = opts->flags;
+                /* 0, as in a struct cleared by the program, is the default here and not "now". */
                 timeout_ms = opts->timeout_ms ? opts->timeout_ms : HN_DEFAULT_TIMEOUT;
         }
+        /* Unknown bits come from a program for a newer library. */
         if (flags & ~(uint32_t)HN_INIT_ALLOW_SINGLETON)
                 return set_error(HN_ERR_INVALID, "hn_init_opts.flags has unknown bits: 0x%x",
                                  flags);
@@ -196,17 +202,18 @@ hn_status hn_init(const hn_init_opts *opts)
         else
                 status = set_error(HN_ERR_NOT_LAUNCHED, "not started by hnlaunch: start it with "
                                                         "`hnlaunch --local 1 PROGRAM`");
+        /* The first message names the rank. A world of one has nobody to tell. */
         hello.number = s.rank;
         if (status == HN_OK && !s.singleton)
                 status = conn_call(s.conn, &hello, timeout_ms, NULL);
         if (status != HN_OK) {
-                conn_close(s.conn);
+                conn_close(s.conn); /* NULL is fine: the connection may never have been opened */
                 role_finish(&s.role);
                 return status;
         }
         s.world.n = s.world_size;
         s.world.my_rank = s.rank;
-        the_process = s;
+        the_process = s; /* from here on process_get() finds the connection */
         return HN_OK;
 }
 
@@ -215,6 +222,7 @@ int hn_is_initialized(void)
         return the_process.conn != NULL;
 }
 
+/* Handles of the program (stores, groups) stay, to be closed by the program. */
 hn_status hn_finalize(void)
 {
         if (!process_get())
@@ -233,12 +241,14 @@ hn_status process_locate(struct process *s)
         struct error err;
         hn_status status = HN_OK;
 
+        /* Threads may ask for a place at the same time; one of them fetches the topology. */
         pthread_mutex_lock(&locate_mutex);
         if (!s->where.hosts && !s->singleton) {
                 status = conn_call(s->conn, &req, HN_DEFAULT_TIMEOUT, &a);
                 if (status == HN_OK && topology_decode(&s->where, a.value, a.len, &err) < 0)
                         status = set_error(HN_ERR_PROTOCOL, "%s", err.text);
                 conn_answer_finish(&a);
+                /* node_of_rank is read by rank without a further check. */
                 if (status == HN_OK && s->where.world_size != (uint32_t)s->world_size) {
                         status = set_error(HN_ERR_PROTOCOL,
                                            "the agent lists the nodes of %u ranks, " HN_WORLD_SIZE
@@ -251,6 +261,7 @@ hn_status process_locate(struct process *s)
         return status;
 }
 
+/* Unlike process_get(), these leave no sentence for hn_last_error(). */
 #define PROCESS_NUMBER(function, field)                                                            \
         int function(void)                                                                         \
         {                                                                                          \
@@ -266,6 +277,7 @@ PROCESS_NUMBER(hn_num_nodes, num_nodes)
 PROCESS_NUMBER(hn_restart_count, restart)
 PROCESS_NUMBER(hn_role_index, role.index)
 
+/* NULL before hn_init(), and in a job without roles. */
 const char *hn_role(void)
 {
         return the_process.role.name;
@@ -283,6 +295,7 @@ int hn_node_of(int world_rank)
         return s->singleton ? 0 : (int)s->where.node_of_rank[world_rank];
 }
 
+/* The name is lent until hn_finalize(). */
 const char *hn_hostname_of(int world_rank)
 {
         int node = hn_node_of(world_rank);
@@ -305,6 +318,6 @@ hn_store *hn_store_default(void)
 /* Also after hn_finalize(). */
 void hn_store_close(hn_store *store)
 {
-        if (store != &the_process.store)
+        if (store != &the_process.store) /* the default store is part of the process */
                 free(store);
 }
