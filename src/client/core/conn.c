@@ -46,7 +46,7 @@ enum {
 /* A request on the stack of the waiting thread. */
 struct conn_request {
         uint32_t tag;
-        bool done;
+        bool done; /* by accept_reply(); the fields below are set */
         hn_status status;
         struct conn_answer answer;
         char *text; /* of an error */
@@ -56,6 +56,7 @@ struct conn_request {
 
 struct conn {
         pthread_mutex_t mutex;
+        /* A reply or an event came, a right was given back, or the connection broke. */
         pthread_cond_t changed;
         int fd;              /* -1 = none */
         struct store *local; /* or NULL */
@@ -64,7 +65,7 @@ struct conn {
         bool reading, writing, broken;
         char why[200]; /* reason of `broken` */
         uint32_t next_tag;
-        unsigned n_pending;
+        unsigned n_pending; /* limited as the endpoint does, by STORE_INFLIGHT_MAX */
         struct conn_request *requests;
         struct buf in;
         hn_event events[EVENTS_MAX];
@@ -78,6 +79,7 @@ void conn_answer_finish(struct conn_answer *a)
         *a = (struct conn_answer)CONN_ANSWER_INIT;
 }
 
+/* Marks the connection as lost for good. The first reason stays. Mutex held. */
 static void break_off(struct conn *c, const char *why)
 {
         if (!c->broken)
@@ -86,6 +88,7 @@ static void break_off(struct conn *c, const char *why)
         pthread_cond_broadcast(&c->changed);
 }
 
+/* Returns a copy with a NUL behind the bytes; NULL = no memory. */
 static void *copy_bytes(struct bytes b)
 {
         char *p = malloc(b.len + 1);
@@ -113,6 +116,7 @@ static void accept_reply(struct conn *c, struct store_reply *reply)
         };
         struct conn_request *p;
 
+        /* A request given up after GRACE_MS is off the list, and a late answer finds nobody. */
         LL_SEARCH_SCALAR(c->requests, p, tag, reply->tag);
         if (!p || p->done)
                 return;
@@ -128,6 +132,7 @@ static void accept_reply(struct conn *c, struct store_reply *reply)
                 memcpy(p->ranks, reply->ranks, reply->n_ranks * sizeof(*p->ranks));
                 p->n_ranks = reply->n_ranks;
         }
+        /* Without the list of ranks the answer is still good. */
         if (!p->answer.value || !p->text)
                 p->status = HN_ERR_NOMEM;
         pthread_cond_broadcast(&c->changed);
@@ -140,6 +145,7 @@ static void accept_event(struct conn *c, const struct store_event *from)
         hn_event *e;
 
         if (c->n_events == EVENTS_MAX)
+                /* The oldest goes. */
                 memmove(c->events, c->events + 1, --c->n_events * sizeof(c->events[0]));
         e = &c->events[c->n_events++];
         *e = (hn_event){ .size = sizeof(*e),
@@ -148,6 +154,7 @@ static void accept_event(struct conn *c, const struct store_event *from)
                          .node = from->node };
         snprintf(e->text, sizeof(e->text), "%.*s", (int)from->text.len,
                  from->text.len ? (const char *)from->text.p : "");
+        /* A request to stop is no failure of a rank. */
         if (c->failure.kind == HN_EVENT_NONE && e->kind != HN_EVENT_STOP_REQUESTED)
                 c->failure = *e;
         pthread_cond_broadcast(&c->changed);
@@ -162,6 +169,7 @@ static void accept_input(struct conn *c)
         while (!c->broken && (ret = frame_peek(&c->in, &f, NULL)) > 0) {
                 struct store_reply reply = { 0 };
                 struct store_event event;
+                /* 0: no op, so the connection breaks off below. */
                 uint8_t op = f.type == MSG_STORE ? store_body_head(f.body, f.len).op : 0;
 
                 if (op == STORE_REPLY && store_reply_decode(&reply, f.body, f.len, NULL) == 0)
@@ -175,6 +183,7 @@ static void accept_input(struct conn *c)
         }
         if (ret < 0)
                 break_off(c, "malformed message from the agent");
+        /* A large value has made the buffer grow; small messages follow. */
         if (buf_len(&c->in) == 0 && c->in.cap > 4 * READ_SIZE)
                 buf_finish(&c->in);
 }
@@ -186,7 +195,7 @@ static const char *read_socket(struct conn *c)
         void *to = buf_reserve(&c->in, READ_SIZE);
         ssize_t n = to ? recv(c->fd, to, READ_SIZE, MSG_DONTWAIT) : -1;
 
-        if (!to)
+        if (!to) /* before errno, which buf_reserve() need not set */
                 return "out of memory";
         if (n > 0)
                 buf_advance(&c->in, (size_t)n);
@@ -204,12 +213,14 @@ static void wait_progress(struct conn *c, int64_t deadline)
         struct pollfd p = { .fd = c->fd, .events = POLLIN };
         const char *why = NULL;
 
+        /* Without a socket nothing can arrive but through another thread. */
         if (c->fd < 0 || c->reading) {
                 deadline_cond_wait(&c->changed, &c->mutex, deadline);
                 return;
         }
         c->reading = true;
         pthread_mutex_unlock(&c->mutex);
+        /* An empty poll is no error: the caller looks at the deadline. */
         if (poll(&p, 1, deadline_left(deadline)) > 0)
                 why = read_socket(c);
         pthread_mutex_lock(&c->mutex);
@@ -271,7 +282,8 @@ static hn_status fail_lost_store(const struct conn *c)
 }
 
 /* Hands a request to the engine, or writes it as a frame. Mutex held on entry and exit. A frame
- * once begun must be finished, so the deadline is at least GRACE_MS ahead. */
+ * once begun must be finished, so the deadline is at least GRACE_MS ahead. With @local the mutex
+ * stays held throughout. */
 static hn_status transmit_request(struct conn *c, const struct store_request *req, int64_t deadline)
 {
         int64_t patience = MAX(deadline, clock_ms() + GRACE_MS);
@@ -279,6 +291,7 @@ static hn_status transmit_request(struct conn *c, const struct store_request *re
         const char *why;
         size_t mark;
 
+        /* The engine may answer inside of this call, through local_reply(). */
         if (c->local) {
                 store_request(c->local, 0, 0, req);
                 return HN_OK;
@@ -286,6 +299,7 @@ static hn_status transmit_request(struct conn *c, const struct store_request *re
         mark = frame_begin(&b, MSG_STORE);
         store_request_encode(&b, req);
         frame_end(&b, mark);
+        /* A frame may not be cut by another. */
         while (c->writing && !c->broken)
                 deadline_cond_wait(&c->changed, &c->mutex, patience);
         if (c->broken)
@@ -310,6 +324,7 @@ static hn_status await_answer(struct conn *c, struct conn_request *p, int64_t de
         struct store_request cancel = { .op = STORE_CANCEL, .tag = p->tag };
         bool cancelled = false;
 
+        /* Twice past a deadline: first CANCEL, then the end of GRACE_MS. */
         while (!p->done && !c->broken) {
                 if (clock_ms() < deadline) {
                         wait_progress(c, deadline);
@@ -329,6 +344,7 @@ static hn_status fail_request(const struct conn_request *p, int64_t timeout_ms)
 {
         const char *text = p->text ? p->text : "";
 
+        /* A timeout of 0 is a question, and "after 0 s" would say nothing. */
         if (p->status == HN_ERR_TIMEOUT && timeout_ms != 0)
                 set_error(p->status, "%s after %g s", text,
                           (double)deadline_span(timeout_ms) / 1000);
@@ -348,6 +364,7 @@ hn_status conn_call(struct conn *c, struct store_request *req, int64_t timeout_m
         if (c->ops)
                 return c->ops->call(c->store, req, timeout_ms, ret);
         pthread_mutex_lock(&c->mutex);
+        /* The endpoint would break off a connection with more requests. */
         if (c->n_pending >= STORE_INFLIGHT_MAX) {
                 pthread_mutex_unlock(&c->mutex);
                 return set_error(HN_ERR_INVALID, "more than %d concurrent calls",
@@ -359,6 +376,7 @@ hn_status conn_call(struct conn *c, struct store_request *req, int64_t timeout_m
         status = transmit_request(c, req, deadline);
         if (status == HN_OK)
                 status = await_answer(c, &p, deadline);
+        /* Before the mutex is given back: the request lives on this stack. */
         LL_DELETE(c->requests, &p);
         c->n_pending--;
         pthread_mutex_unlock(&c->mutex);
@@ -381,7 +399,7 @@ hn_status conn_post(struct conn *c, struct store_request *req)
                 return c->ops->post(c->store, req);
         pthread_mutex_lock(&c->mutex);
         req->tag = c->next_tag++;
-        if (!c->local)
+        if (!c->local) /* a world of one has nobody to tell */
                 status = transmit_request(c, req, 0);
         pthread_mutex_unlock(&c->mutex);
         return status;
@@ -393,6 +411,7 @@ hn_status conn_event(struct conn *c, hn_event *ret, int64_t timeout_ms)
         hn_status status = HN_OK;
 
         pthread_mutex_lock(&c->mutex);
+        /* Looks at least once, so that a timeout of 0 finds events that are in the socket. */
         for (bool looked = false;
              c->n_events == 0 && !c->broken && (!looked || clock_ms() < deadline); looked = true)
                 wait_progress(c, deadline);
@@ -419,7 +438,7 @@ hn_status conn_health(struct conn *c, int64_t timeout_ms)
                 wait_progress(c, deadline);
         if (c->failure.kind) {
                 status = set_error(HN_ERR_PEER, "%s", c->failure.text);
-                rank = (uint32_t)c->failure.rank;
+                rank = (uint32_t)c->failure.rank; /* -1 = a node was lost: no rank is named */
                 set_error_ranks(&rank, c->failure.rank >= 0);
         } else if (c->broken) {
                 status = fail_lost_store(c);
@@ -459,7 +478,7 @@ void conn_close(struct conn *c)
 static hn_status connect_store_socket(struct conn *c, const char *path, int64_t deadline)
 {
         struct sockaddr_un at = { .sun_family = AF_UNIX };
-        struct timespec pause = { .tv_nsec = 5000000 };
+        struct timespec pause = { .tv_nsec = 5000000 }; /* 5 ms */
 
         if (strlen(path) >= sizeof(at.sun_path))
                 return set_error(HN_ERR_INVALID, "HN_STORE is too long for a socket: %s", path);
@@ -499,7 +518,7 @@ hn_status conn_open(const char *path, int64_t timeout_ms, struct conn **ret)
 
 static void local_reply(void *ctx, uint64_t owner UNUSED, const struct store_reply *reply)
 {
-        struct store_reply lent = *reply;
+        struct store_reply lent = *reply; /* accept_reply() takes no const */
 
         accept_reply(ctx, &lent);
 }

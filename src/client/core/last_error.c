@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Of many ranks the first are kept, and hn_last_error_ranks() returns the number of all. */
 enum { RANKS_KEPT = 256 };
 
 static _Thread_local struct {
@@ -72,6 +73,7 @@ hn_status hn_set_error(hn_status status, const char *fmt, ...)
         va_start(ap, fmt);
         vsnprintf(text, sizeof(text), fmt, ap);
         va_end(ap);
+        /* The ranks stay: the sentence is about the same failure. */
         memcpy(last.text, text, sizeof(text));
         return status;
 }
