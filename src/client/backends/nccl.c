@@ -53,6 +53,7 @@ static hn_status choose_device(struct nccl_comm *c)
         if (error == CUDA_SUCCESS && n == 0)
                 return hn_set_error(HN_ERR_UNSUPPORTED, "this rank sees no GPU");
         if (error == CUDA_SUCCESS)
+                /* More ranks than devices share the devices in turn. */
                 error = cuda.DeviceGet(&c->device, hn_local_rank() % n);
         if (error == CUDA_SUCCESS)
                 error = cuda.CtxRetain(&c->context, c->device);
@@ -106,6 +107,7 @@ static hn_status join_comm(struct nccl_comm *c, hn_group *group)
         int error = cuda.StreamCreate(&c->stream, 0);
 
         if (error == CUDA_SUCCESS)
+                /* For the barrier, which reduces any value. */
                 error = cuda.MemAlloc(&c->token, sizeof(int));
         if (error != CUDA_SUCCESS)
                 return cuda_failed("a GPU's memory", error);
@@ -113,7 +115,7 @@ static hn_status join_comm(struct nccl_comm *c, hn_group *group)
         card.device = c->device;
         if (cuda.DeviceGetPCIBusId(card.address, (int)sizeof(card.address), c->device) !=
             CUDA_SUCCESS)
-                card.address[0] = '\0';
+                card.address[0] = '\0'; /* unknown; the card goes out without an address */
         return hn_nccl_comm_init_card(group, &card, NULL, c->timeout_ms, &c->comm);
 }
 
@@ -162,6 +164,7 @@ static const ncclRedOp_t nccl_ops[] = { [HN_SUM] = ncclSum,
 /* A pointer to host memory would crash NCCL's kernels, and with them the GPU's context. */
 static hn_status check_memory(const void *memory)
 {
+        /* Any memory known to the driver passes, pinned memory of the host included. */
         int kind;
 
         if (cuda.PointerGetAttribute(&kind, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, memory) ==
@@ -182,6 +185,8 @@ static hn_status wait_stream(const struct nccl_comm *c)
 
         for (unsigned turns = 1; (state = cuda.StreamQuery(c->stream)) == CUDA_ERROR_NOT_READY;
              turns++) {
+                /* A look at the communicator costs more than a look at the stream, so most turns go
+                 * without. */
                 hn_status status = turns % HN_NCCL_GLANCE
                                            ? HN_OK
                                            : hn_nccl_watch(c->comm, begun, c->timeout_ms);
@@ -263,6 +268,7 @@ static hn_status nccl_reduce_scatter(void *self, const void *in, void *out, size
         return status;
 }
 
+/* In place, and as bytes: the type does not matter without arithmetic. */
 static hn_status nccl_broadcast(void *self, void *buf, size_t bytes, int root)
 {
         struct nccl_comm *c = self;

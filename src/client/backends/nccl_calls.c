@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The libraries are searched once per process (pthread_once()), with the first communicator.
+ * Addresses go into `nccl` and `cuda`; the reason of a failure stays in `trouble` for every later
+ * call. A library once opened is never closed, because the program may use NCCL, too.
+ */
 #include "client/backends/nccl_calls.h"
 
 #include <dlfcn.h>
@@ -35,6 +40,8 @@ static const char *load_symbols(void *library, const struct wanted_symbol *list,
 
         for (size_t i = 0; i < n; i++) {
                 address = dlsym(library, list[i].symbol);
+                /* ISO C converts no object pointer to a function pointer, so the bits are
+                 * copied. */
                 memcpy(list[i].to, &address, sizeof(address));
                 if (!address && !lacks)
                         lacks = list[i].symbol;
@@ -46,6 +53,7 @@ static const char *load_symbols(void *library, const struct wanted_symbol *list,
  * may be linked with NCCL statically. */
 static void find_nccl(void)
 {
+        /* RTLD_NOLOAD finds a library that is loaded, and loads none. */
         void *library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_NOLOAD);
         const char *lacks;
 
@@ -61,7 +69,7 @@ static void find_nccl(void)
                 return;
         }
         lacks = load_symbols(library, nccl_wanted, ARRAY_SIZE(nccl_wanted));
-        load_symbols(library, nccl_new, ARRAY_SIZE(nccl_new));
+        load_symbols(library, nccl_new, ARRAY_SIZE(nccl_new)); /* NULL in an older NCCL */
         if (lacks)
                 snprintf(trouble, sizeof(trouble),
                          "the NCCL here has no %s: it must be 2.14 or newer", lacks);
