@@ -23,6 +23,8 @@ void buf_finish(struct buf *b)
 static void *grow_room(struct buf *b, size_t n)
 {
         size_t len = buf_len(b), cap;
+        /* Bytes are moved only when the free space in front is half of the buffer: a move is then
+         * paid for by the bytes consumed before. */
         bool fits = b->mem && b->cap - len >= n && b->start >= b->cap / 2;
         void *mem;
 
@@ -33,7 +35,7 @@ static void *grow_room(struct buf *b, size_t n)
         b->start = 0;
         b->end = len;
         if (!fits) {
-                cap = MAX(b->cap * 2, (size_t)256);
+                cap = MAX(b->cap * 2, (size_t)256); /* 256: the first allocation */
                 while (cap - len < n)
                         cap *= 2;
                 mem = realloc(b->mem, cap);
@@ -118,10 +120,13 @@ char *buf_steal(struct buf *b)
 {
         char *text;
 
+        /* The NUL also makes memory for an empty buffer, and shows a failure of an earlier
+         * append. */
         if (buf_append(b, "", 1) < 0) {
                 buf_finish(b);
                 return NULL;
         }
+        /* free() needs the beginning of the allocation. */
         memmove(b->mem, b->mem + b->start, buf_len(b));
         text = (char *)b->mem;
         *b = (struct buf)BUF_INIT;

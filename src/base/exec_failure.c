@@ -27,6 +27,8 @@
 #include "base/macros.h"
 #include "base/memory.h"
 
+/* LINKS_MAX and INTERPRETERS_MAX are limits of the kernel (MAXSYMLINKS, interpreters of scripts). A
+ * loader is looked for in the first SEGMENTS_MAX segments. */
 enum { LINKS_MAX = 40, INTERPRETERS_MAX = 5, SEGMENTS_MAX = 128 };
 
 /* The fault of a file: an errno, and the words. */
@@ -48,7 +50,8 @@ static int set_fault(struct fault *f, int code, const char *fmt, ...)
         return code;
 }
 
-/* Returns @name below @folder, or @name if it is absolute or there is no folder; malloc'ed. */
+/* Returns @name below @folder, or @name if it is absolute or there is no folder; malloc'ed. @len is
+ * the length of @folder. */
 static char *join_names(const char *folder, size_t len, const char *name)
 {
         return *name == '/' || !len ? xstrdup(name) : xasprintf("%.*s/%s", (int)len, folder, name);
@@ -68,11 +71,12 @@ static bool find_dangling(const char *path, int depth, char **ret_link, char **r
                 struct stat st;
                 ssize_t r;
 
-                if (path[n] && path[n] != '/')
+                if (path[n] && path[n] != '/') /* only whole components */
                         continue;
                 link = xstrndup(path, n);
                 if (lstat(link, &st) < 0)
                         return false;
+                /* Other errors than ENOENT, such as ELOOP, are no missing target. */
                 if (!S_ISLNK(st.st_mode) || stat(link, &st) == 0 || errno != ENOENT)
                         continue;
                 r = readlink(link, target, sizeof(target) - 1);
@@ -81,6 +85,7 @@ static bool find_dangling(const char *path, int depth, char **ret_link, char **r
                 target[r] = '\0';
                 slash = strrchr(link, '/');
                 full = join_names(link, slash ? (size_t)(slash - link) : 0, target);
+                /* The target may itself lead over a link: the last missing one is the reason. */
                 if (depth < LINKS_MAX && find_dangling(full, depth + 1, ret_link, ret_target))
                         return true;
                 *ret_link = xstrdup(link);
@@ -90,6 +95,7 @@ static bool find_dangling(const char *path, int depth, char **ret_link, char **r
         return false;
 }
 
+/* Returns 0 for a program that is simply not there: the errno of execve() says all. */
 static int describe_absent(struct fault *f, const char *path, const char *noun, bool is_program)
 {
         CLEANUP(free_textp) char *link = NULL, *target = NULL;
@@ -110,7 +116,7 @@ static int describe_absent(struct fault *f, const char *path, const char *noun, 
 /* Returns the word after "#!" in the first line of @fd, malloc'ed; NULL = none. */
 static char *read_interpreter(int fd)
 {
-        char line[256] = "", *word;
+        char line[256] = "", *word; /* as much as the kernel reads (BINPRM_BUF_SIZE) */
 
         if (pread(fd, line, sizeof(line) - 1, 0) < 2 || strncmp(line, "#!", 2) != 0)
                 return NULL;
@@ -125,6 +131,7 @@ union elf_header {
         Elf32_Ehdr narrow;
 };
 
+/* A 32-bit file may be shorter than the larger header, so the smaller one suffices. */
 static bool read_elf(int fd, union elf_header *to)
 {
         return pread(fd, to, sizeof(*to), 0) >= (ssize_t)sizeof(to->narrow) &&
@@ -183,6 +190,8 @@ static int describe_helper(struct fault *f, const char *path, const char *kind, 
                            int depth, int error)
 {
         size_t len = strlen(path);
+        /* A script with DOS line ends names an interpreter that ends in a CR, which looks like the
+         * right one in a message. */
         bool cr = path[len - 1] == '\r';
         CLEANUP(free_textp) char *plain = xstrndup(path, len - cr);
         CLEANUP(free_textp)
@@ -200,6 +209,7 @@ static int describe_denied(struct fault *f, const char *path, const char *noun, 
 {
         struct statvfs fs;
 
+        /* No execute bit at all: for root, too. */
         if (!(mode & 0111))
                 return is_program ? set_fault(f, EACCES, "%s (mode %04o)", strerror(EACCES),
                                               mode & 07777)
@@ -225,6 +235,7 @@ static int describe_content(struct fault *f, int fd, const char *noun, int depth
         if (!read_elf(fd, &elf))
                 return 0;
         machine = machine_name(elf.wide.e_machine); /* at the same place in both */
+        /* Emulators (binfmt_misc) execute programs for other machines, so only a refusal counts. */
         if (error == ENOEXEC && uname(&here) == 0 &&
             strncmp(machine, here.machine, strlen(machine)) != 0)
                 return set_fault(f, ENOEXEC, "%s is a program for %s, and this machine is %s", noun,
@@ -242,6 +253,7 @@ static int describe_file(struct fault *f, const char *path, const char *noun, in
 
         if (stat(path, &st) < 0)
                 return errno == ENOENT ? describe_absent(f, path, noun, !depth) : 0;
+        /* The kernel answers EACCES to a folder; EISDIR says more of the program itself. */
         if (S_ISDIR(st.st_mode))
                 return set_fault(f, depth ? EACCES : EISDIR, "%s is a directory", noun);
         if (!S_ISREG(st.st_mode))
@@ -250,12 +262,15 @@ static int describe_file(struct fault *f, const char *path, const char *noun, in
                 return f->code;
         if (!st.st_size)
                 return set_fault(f, ENOEXEC, "%s is empty", noun);
+        /* O_NONBLOCK: the file may have been replaced by a FIFO since stat(). */
         fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
         return fd < 0 ? 0 : describe_content(f, fd, noun, depth, error);
 }
 
 /* ---- the program ---- */
 
+/* @shown is the name in the message, @path the file that was executed. Without a fault the sentence
+ * is that of the errno. */
 static int explain_path(const char *shown, const char *path, int error, struct error *err)
 {
         struct fault f = { 0 };
@@ -278,6 +293,7 @@ static char *next_candidate(const char *program, const char *cwd, const char **a
         len = strcspn(from, ":");
         *at = from[len] ? from + len + 1 : NULL;
         folder = xstrndup(from, len);
+        /* An empty entry of PATH is the current folder. */
         in = cwd && *cwd ? join_names(cwd, strlen(cwd), len ? folder : ".") : xstrdup(folder);
         return join_names(in, strlen(in), program);
 }

@@ -20,7 +20,7 @@ enum { LOW_FDS = 32 };
 
 int fd_close(int fd)
 {
-        int saved = errno;
+        int saved = errno; /* callers close on the way out of a failed call */
 
         if (fd >= 0)
                 close(fd);
@@ -55,7 +55,8 @@ int fd_open_standard(void)
         return 0;
 }
 
-/* Opens the descriptors, in case none of the lowest numbers is free. */
+/* Opens the descriptors, in case none of the lowest numbers is free. The recursion holds each
+ * descriptor until the last is open. */
 static int open_room(int n)
 {
         int fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0), r;
@@ -149,11 +150,13 @@ int fd_read_regular(int dir, const char *path, size_t max, char **ret_text, size
         struct stat st;
 
         if (fd < 0)
+                /* ELOOP: O_NOFOLLOW met a link. ENXIO: a socket, or a device without a driver. */
                 return errno == ELOOP || errno == ENXIO ? -EINVAL : -errno;
         if (fstat(fd, &st) < 0)
                 return -errno;
         if (!S_ISREG(st.st_mode))
                 return -EINVAL;
+        /* fd_read_all() checks once more, because a file may grow. */
         if ((uintmax_t)st.st_size > max)
                 return -EFBIG;
         return fd_read_all(fd, max, ret_text, ret_len);

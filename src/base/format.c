@@ -11,6 +11,7 @@ void format_duration(char *to, size_t size, int64_t us)
 {
         int64_t s = us / 1000000;
 
+        /* Cut, not rounded: "59.9s" never becomes "60.0s". */
         if (us < 1000000)
                 snprintf(to, size, "%" PRId64 "ms", us / 1000);
         else if (s < 60)
@@ -31,6 +32,7 @@ void format_size(char *to, size_t size, uint64_t bytes)
                 n /= 1000;
                 unit++;
         }
+        /* Three digits at most, but for bytes: "1.2 GB", "12.3 GB", "340 MB". */
         snprintf(to, size, "%.*f %s", unit && n < 100 ? 1 : 0, n,
                  bytes == 1 ? "byte" : units[unit]);
 }

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * There is no field for the capacity: the array grows whenever the number of elements is a power
+ * of two, so the number tells the capacity.
+ */
 #include "base/intlist.h"
 
 #include <stdlib.h>

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One sink for the whole process: the agent sends its lines to the head, and the head has a sink
+ * with colors. Texts hold names and answers of other machines, so the default sink makes each line
+ * printable.
+ */
 #include "base/log.h"
 
 #include <stdarg.h>

@@ -14,7 +14,7 @@ static void *need_memory(void *p)
 {
         if (!p) {
                 fputs("hnlaunch: out of memory  (exit 125)\n", stderr);
-                _exit(EX_FAILED);
+                _exit(EX_FAILED); /* no handlers of atexit(): these may allocate */
         }
         return p;
 }
@@ -26,6 +26,7 @@ void *xcalloc(size_t n, size_t size)
 
 void *xrealloc(void *p, size_t n, size_t size)
 {
+        /* A product that overflows is no memory, too. */
         return need_memory(size && n > SIZE_MAX / size ? NULL : realloc(p, n * size));
 }
 

@@ -11,12 +11,15 @@
 
 #include "base/memory.h"
 
+/* @s has a byte at least. ASCII is the caller's: a single byte returns 0. */
 size_t printable_decode(const unsigned char *s, size_t len, uint32_t *ret_char)
 {
+        /* The smallest character of each length: shorter forms are refused. */
         static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
         size_t n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
         uint32_t c;
 
+        /* C0 and C1 could only begin an overlong form, F5 and above lie beyond Unicode. */
         if (s[0] < 0xc2 || s[0] > 0xf4 || len < n)
                 return 0;
         c = s[0] & (0xffu >> (n + 1));
@@ -67,7 +70,7 @@ static size_t put_char(struct buf *out, const char *s, size_t len, size_t *width
         if (out)
                 buf_appends(out, shown);
         *width += strlen(shown);
-        return MAX(n, (size_t)1);
+        return MAX(n, (size_t)1); /* a broken sequence: a single byte is consumed */
 }
 
 size_t printable_put(struct buf *to, const char *text, size_t len)
@@ -91,6 +94,7 @@ const char *printable_ellipsis(void)
 
 void printable_cut(struct buf *to, const char *text, size_t len, size_t columns)
 {
+        /* Room for the ellipsis. */
         size_t most = columns - (is_utf8() ? 1 : 3), width = 0, fits = 0;
 
         for (size_t i = 0; i < len && width <= columns;) {
@@ -130,7 +134,7 @@ void printable_end(char *text, size_t size)
 {
         size_t at = strlen(text);
 
-        if (at + 1 < size || size < 8)
+        if (at + 1 < size || size < 8) /* too short for an ellipsis to be worth anything */
                 return;
         for (at -= 3; at && (text[at] & 0xc0) == 0x80; at--)
                 ;
@@ -139,6 +143,7 @@ void printable_end(char *text, size_t size)
 
 void printable_keep_tail(char *to, size_t size, const char *text, size_t len)
 {
+        /* Of a text longer than the buffer only the end counts. */
         size_t have = strlen(to), taken = MIN(len, size - 1);
         size_t drop = have + taken > size - 1 ? have + taken - (size - 1) : 0;
 

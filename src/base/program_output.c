@@ -33,6 +33,7 @@ struct program_stream {
         int fd, theirs;
 };
 
+/* 0, or -errno; @s can be finished either way. */
 static int open_program_stream(struct program_stream *s, size_t max)
 {
         int fds[2];
@@ -77,6 +78,7 @@ static bool read_program_streams(struct program_stream s[2], int64_t deadline)
 
                 if (left <= 0)
                         return false;
+                /* A closed stream is -1, which poll() ignores. */
                 if (poll(p, 2, (int)left) <= 0)
                         continue;
                 for (int i = 0; i < 2; i++)
@@ -112,11 +114,12 @@ static bool wait_for_program(pid_t pid, bool ended, int64_t deadline, int *statu
 {
         pid_t got = 0;
 
+        /* The exit follows the end of the streams at once, as a rule. */
         while (ended && (got = waitpid(pid, status, WNOHANG)) == 0 && clock_ms() < deadline)
                 poll(NULL, 0, 1);
         if (got == pid)
                 return true;
-        kill(-pid, SIGKILL);
+        kill(-pid, SIGKILL); /* the program leads a group, see spawn_process() */
         waitpid(pid, status, 0);
         return false;
 }
@@ -130,6 +133,7 @@ int program_output(const char *const *argv, int in, int timeout_ms, size_t max, 
         pid_t pid;
 
         r = open_program_stream(&s[0], max);
+        /* Both are set, for program_stream_finish(). */
         r = MIN(r, open_program_stream(&s[1], STDERR_MAX));
         s[1].is_tail = true;
         if (r < 0) {
@@ -140,6 +144,7 @@ int program_output(const char *const *argv, int in, int timeout_ms, size_t max, 
 
                 r = spawn_process(&pid, &program, NULL, err);
         }
+        /* Else the end of file never comes. */
         s[0].theirs = fd_close(s[0].theirs);
         s[1].theirs = fd_close(s[1].theirs);
         if (r == 0) {

@@ -28,6 +28,7 @@
 #include "base/exit_code.h"
 #include "base/fd.h"
 
+/* For a child whose environment has no PATH. */
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
 extern char **environ;
@@ -45,6 +46,7 @@ struct spawn_child {
         bool forked; /* has the handlers of the parent; else none */
 };
 
+/* The report of the child: shorter than PIPE_BUF, so one write is one read. */
 struct spawn_failure {
         enum spawn_step step;
         int error;
@@ -53,6 +55,8 @@ struct spawn_failure {
 static pthread_once_t ignored_once = PTHREAD_ONCE_INIT;
 static sigset_t ignored_signals; /* of this program, since its first child */
 
+/* Reports errno. Without a report the parent takes the program as started, and the exit code is
+ * 126. */
 static _Noreturn void fail_child(const struct spawn_child *c, enum spawn_step step)
 {
         struct spawn_failure f = { step, errno };
@@ -130,6 +134,8 @@ static void exec_in_path(struct spawn_child *c)
         errno = forbidden ? EACCES : ENOENT;
 }
 
+/* The steps of the child. Nothing here allocates: a thread of the parent may hold the lock of
+ * malloc(). */
 static _Noreturn void child_main(struct spawn_child *c)
 {
         int r;
@@ -172,10 +178,12 @@ static int prepare_search(struct spawn_child *c)
                 c->path = *variable + 5;
                 break;
         }
+        /* The whole of PATH is longer than any folder in PATH. */
         c->candidate = malloc(strlen(c->path) + strlen(c->s->argv[0]) + 2);
         return c->candidate ? 0 : -ENOMEM;
 }
 
+/* Opens /dev/null at most once; the caller closes *ret_fd. */
 static int open_null(struct spawn_child *c, int *ret_fd)
 {
         for (int i = 0; i < 3; i++) {
@@ -229,7 +237,7 @@ pid_t fork_without_signals(void)
         pid = fork();
         error = errno;
         if (pid)
-                pthread_sigmask(SIG_SETMASK, &before, NULL);
+                pthread_sigmask(SIG_SETMASK, &before, NULL); /* in the parent only */
         errno = error;
         return pid;
 }
@@ -312,9 +320,11 @@ int spawn_confirm(struct spawning *p, enum spawn_step *ret_step, struct error *e
                 n = read(p->fd, &f, sizeof(f));
         while (n < 0 && errno == EINTR);
         p->fd = fd_close(p->fd);
+        /* End of file: execve() has closed the pipe. */
         if (n != sizeof(f))
                 f = (struct spawn_failure){ SPAWN_DONE, 0 };
         else
+                /* The failed child has ended, or is about to. */
                 while (waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)
                         ;
         if (ret_step)
@@ -329,7 +339,7 @@ int spawn_process(pid_t *ret_pid, const struct spawn *s, enum spawn_step *ret_st
         int r;
 
         if (ret_step)
-                *ret_step = SPAWN_FORK;
+                *ret_step = SPAWN_FORK; /* for a failure of spawn_begin() */
         r = spawn_begin(&p, s, err);
         if (!r)
                 r = spawn_confirm(&p, ret_step, err);

@@ -24,7 +24,7 @@ void strv_finish(struct strv *s)
 
 void strv_push_take(struct strv *s, char *text)
 {
-        if (s->n + 2 > s->cap) {
+        if (s->n + 2 > s->cap) { /* the new string and the NULL */
                 s->cap = MAX(s->cap * 2, (size_t)8);
                 s->v = xrealloc(s->v, s->cap, sizeof(*s->v));
         }
@@ -101,6 +101,7 @@ void strv_env_set(struct strv *s, const char *name, const char *value)
 {
         size_t i = env_find(s, name);
 
+        /* Added first: @value may be lent from the old entry. */
         strv_env_add(s, name, value);
         if (i == s->n - 1)
                 return;
@@ -111,7 +112,7 @@ void strv_env_set(struct strv *s, const char *name, const char *value)
 
 void strv_env_set_number(struct strv *s, const char *name, uint32_t value)
 {
-        char text[12], *at = text + sizeof(text) - 1;
+        char text[12], *at = text + sizeof(text) - 1; /* a uint32_t has 10 digits */
 
         *at = '\0';
         do
@@ -143,6 +144,7 @@ void strv_env_unset(struct strv *s, const char *pattern)
         size_t len = strcspn(pattern, "*"), n = 0;
 
         for (size_t i = 0; i < s->n; i++)
+                /* A star: any rest of the name will do. */
                 if (!strncmp(s->v[i], pattern, len) && (pattern[len] || s->v[i][len] == '='))
                         free(s->v[i]);
                 else
@@ -159,6 +161,7 @@ struct merged_name {
         bool placed;
 };
 
+/* @pair may lack the value: the name ends at `=` or at the end. */
 static struct merged_name *find_merged_name(struct merged_name *names, const char *pair)
 {
         struct merged_name *m;
@@ -173,6 +176,7 @@ void strv_env_merge(struct strv *s, const struct strv *pairs)
 
         if (!pairs->n)
                 return;
+        /* One allocation for all names; most pairs have different names. */
         pool = xcalloc(pairs->n, sizeof(*pool));
         for (size_t i = 0; i < pairs->n; i++) {
                 const char *pair = pairs->v[i];
@@ -189,6 +193,7 @@ void strv_env_merge(struct strv *s, const struct strv *pairs)
         }
         for (size_t i = 0; i < s->n; i++) {
                 m = find_merged_name(names, s->v[i]);
+                /* A second entry of the name in @s stays: getenv() finds the first. */
                 if (!m || m->placed || !strchr(s->v[i], '='))
                         continue;
                 free(s->v[i]);
@@ -208,6 +213,7 @@ void strv_env_move(struct strv *s, struct strv *pairs)
 
         for (size_t k = 0; k < pairs->n; k++) {
                 char *pair = pairs->v[k];
+                /* With the `=`, so that no longer name fits. */
                 size_t len = (size_t)(strchr(pair, '=') + 1 - pair), i = 0;
 
                 while (i < n && (*s->v[i] != *pair || strncmp(s->v[i], pair, len) != 0))
@@ -219,6 +225,6 @@ void strv_env_move(struct strv *s, struct strv *pairs)
                         s->v[i] = pair;
                 }
         }
-        pairs->n = 0;
+        pairs->n = 0; /* the strings belong to @s now */
         strv_finish(pairs);
 }

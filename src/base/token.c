@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * 5 bits of a random byte choose one of 32 characters, so no value is more likely than another.
+ * getrandom() without flags waits until the kernel's generator is seeded.
+ */
 #include "base/token.h"
 
 #include <stdint.h>
