@@ -17,6 +17,8 @@
 #include "base/macros.h"
 #include "base/memory.h"
 
+/* Limits against damaged files and deep chains of folders: a launch waits for the result.
+ * ld.so.cache has some hundred kB. */
 enum { LIBRARIES_MAX = 512, TRIES_MAX = 20000, CACHE_MAX = 16 << 20 };
 
 struct elf_object {
@@ -33,14 +35,15 @@ struct elf_found {
 struct elf_walk {
         struct elf_closure *out;
         struct elf_object *objects;
-        size_t n, cap;
+        size_t n, cap;       /* objects visited or to be visited */
         struct strv folders; /* of LD_LIBRARY_PATH */
         char *cache;
         size_t cache_len;
         bool cache_is_read;
-        unsigned tries;
+        unsigned tries; /* files opened, found or not */
 };
 
+/* Whether a library is a part of glibc. The prefix covers the loaders of all machines. */
 static bool is_of_glibc(const char *name)
 {
         static const char *const names[] = { "libc.so.6",   "libm.so.6",  "libpthread.so.0",
@@ -68,6 +71,7 @@ static bool try_library(struct elf_walk *w, char *path, struct elf_found *to)
         return false;
 }
 
+/* Tries the folders in order. True: @to owns path and libraries. */
 static bool try_folders(struct elf_walk *w, const struct strv *folders, const char *name,
                         struct elf_found *to)
 {
@@ -77,6 +81,7 @@ static bool try_folders(struct elf_walk *w, const struct strv *folders, const ch
         return false;
 }
 
+/* Tries DT_RPATH of the object and of the parents up to the program. */
 static bool try_parents(struct elf_walk *w, size_t by, const char *name, struct elf_found *to)
 {
         const struct elf_object *o = &w->objects[by];
@@ -92,6 +97,7 @@ static bool try_parents(struct elf_walk *w, size_t by, const char *name, struct 
         }
 }
 
+/* The cache may name a library several times, once for each word size. */
 static bool try_cache(struct elf_walk *w, const char *name, struct elf_found *to)
 {
         const char *path;
@@ -100,7 +106,7 @@ static bool try_cache(struct elf_walk *w, const char *name, struct elf_found *to
         if (!w->cache_is_read &&
             fd_read_file("/etc/ld.so.cache", CACHE_MAX, &w->cache, &w->cache_len) < 0)
                 w->cache = NULL;
-        w->cache_is_read = true;
+        w->cache_is_read = true; /* also after a failure: one try is enough */
         while (w->cache && (path = loader_cache_find(w->cache, w->cache_len, name, &at)))
                 if (try_library(w, xstrdup(path), to))
                         return true;
@@ -122,8 +128,10 @@ static bool find_library(struct elf_walk *w, size_t by, const char *name, struct
 {
         const struct elf_libs *libs = &w->objects[by].libs;
 
+        /* A name with a slash is a path, without a search. */
         if (strchr(name, '/'))
                 return try_library(w, xstrdup(name), to);
+        /* The order of ld.so(8). DT_RUNPATH comes behind LD_LIBRARY_PATH, DT_RPATH before. */
         return try_parents(w, by, name, to) || try_folders(w, &w->folders, name, to) ||
                (!libs->inherited && try_folders(w, &libs->folders, name, to)) ||
                try_cache(w, name, to) || try_system(w, name, to);
@@ -166,7 +174,9 @@ static void read_library_path(struct strv *folders, const char *text)
         CLEANUP(free_textp) char *copy = xstrdup(text ? text : "");
         char *rest = copy;
 
-        for (char *word; (word = strsep(&rest, ":;"));)
+        for (char *word; (word = strsep(&rest, ":;"));) /* ld.so takes both */
+                /* An empty or relative folder depends on the folder of the rank, which is not known
+                 * here. */
                 if (*word == '/')
                         strv_push(folders, word);
 }
@@ -180,6 +190,7 @@ int elf_closure_read(struct elf_closure *ret, const char *program, const char *l
         *ret = (struct elf_closure){ 0 };
         add_object(&w, (struct elf_object){ .libs = libs });
         read_library_path(&w.folders, library_path);
+        /* The list grows inside of the loop, and the walk is breadth-first like the loader's. */
         for (size_t i = 0; i < w.n; i++)
                 for (size_t k = 0; k < w.objects[i].libs.needed.n; k++)
                         add_library(&w, i, w.objects[i].libs.needed.v[k]);
@@ -239,6 +250,7 @@ static size_t find_cache_header(const char *data, size_t len)
         if (len < OLD_HEADER || memcmp(data, old_magic, sizeof(old_magic) - 1) != 0)
                 return 0;
         memcpy(&n, data + OLD_HEADER - sizeof(n), sizeof(n));
+        /* The new header is aligned. */
         return (OLD_HEADER + (size_t)n * OLD_ENTRY + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 

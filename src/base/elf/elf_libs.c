@@ -18,6 +18,8 @@
 #include "base/fd.h"
 #include "base/macros.h"
 
+/* More than any linker writes. NAME_SIZE and FOLDERS_SIZE: the limits in the header, with the
+ * NUL. */
 enum { SEGMENTS_MAX = 64, DYNAMIC_MAX = 1024, NAME_SIZE = 256, FOLDERS_SIZE = 4096 };
 
 struct elf {
@@ -67,6 +69,8 @@ static uint64_t find_strings(const struct elf *e)
         for (size_t i = 0; i < e->n_segments; i++) {
                 const ElfW(Phdr) *s = &e->segments[i];
 
+                /* The address is one of the memory image; a segment to be loaded maps addresses to
+                 * the file. */
                 if (s->p_type == PT_LOAD && address >= s->p_vaddr &&
                     address - s->p_vaddr < s->p_filesz)
                         return address - s->p_vaddr + s->p_offset;
@@ -90,6 +94,7 @@ static void split_folders(struct strv *folders, char *text, const char *path)
         char *rest = text;
 
         for (char *word; (word = strsep(&rest, ":"));) {
+                /* Both spellings are allowed. */
                 size_t skip = !strncmp(word, "$ORIGIN", 7)     ? 7
                               : !strncmp(word, "${ORIGIN}", 9) ? 9
                                                                : 0;
@@ -116,6 +121,7 @@ static void read_entries(struct elf_libs *ret, const struct elf *e, const char *
                         strv_push(&ret->needed, text);
                 if (d->d_tag == DT_RUNPATH || (d->d_tag == DT_RPATH && !runpath))
                         folders = strings + d->d_un.d_val;
+                /* Whichever of the two comes first in the section. */
                 runpath |= d->d_tag == DT_RUNPATH;
         }
         if (folders && read_string(e, folders, text, sizeof(text)))
@@ -132,6 +138,7 @@ int elf_libs_read(struct elf_libs *ret, const char *path)
         *ret = (struct elf_libs){ .needed = STRV_INIT };
         if (fd < 0)
                 return -errno;
+        /* Too large for a stack, and fully written before each use: no need for zeroes. */
         e = xrealloc(NULL, 1, sizeof(*e));
         e->fd = fd;
         good = read_headers(e);
