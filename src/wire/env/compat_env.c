@@ -119,7 +119,7 @@ bool compat_env_needs_nodes(uint8_t family)
 
 /* --- the list of nodes ------------------------------------------------------------------------ */
 
-enum { FOLDED_DIGITS = 9 };
+enum { FOLDED_DIGITS = 9 }; /* an unsigned long holds them on every machine */
 
 /* A name with a number at the end, or the whole name and no digits. */
 struct split_name {
@@ -127,6 +127,7 @@ struct split_name {
         unsigned long number;
 };
 
+/* Splits a name; a number with too many digits counts as a part of the name. */
 static struct split_name split_node_name(const char *name)
 {
         size_t len = strlen(name), digits = 0;
@@ -154,6 +155,7 @@ static size_t run_end(const struct compat_node *nodes, size_t i, size_t end)
         char text[24];
 
         for (; k < end; k++) {
+                /* The same width as the first number: "009" is followed by "010", "9" by "10". */
                 snprintf(text, sizeof(text), "%0*lu", (int)first.digits, first.number + (k - i));
                 if (strcmp(nodes[k].name + first.prefix, text) != 0)
                         break;
@@ -167,7 +169,7 @@ static void fold_numbers(struct buf *b, const struct compat_node *nodes, size_t 
         size_t prefix = split_node_name(nodes[i].name).prefix;
 
         buf_append(b, nodes[i].name, prefix);
-        for (const char *open = "["; i < end; open = ",") {
+        for (const char *open = "["; i < end; open = ",") { /* the first time; then a comma */
                 size_t k = run_end(nodes, i, end);
 
                 buf_printf(b, "%s%s", open, nodes[i].name + prefix);
@@ -232,6 +234,8 @@ static void read_nodes(char **text, const struct launch_order *l, const struct l
         if (!c->n_nodes)
                 return;
         for (uint32_t i = 0; i < c->n_nodes; i++) {
+                /* The ranks with this local rank, one a node: what Horovod calls the cross
+                 * communicator. */
                 bool has_local_rank = c->nodes[i].n_ranks > r->local_rank;
 
                 most = MAX(most, c->nodes[i].n_ranks);
@@ -265,6 +269,7 @@ static unsigned gpu_position(const struct intlist *gpus, const struct launch_ord
         for (size_t i = 0; i < gpus->n; i++) {
                 if (l->set_visible && gpus->v[i] == gpu)
                         break;
+                /* Without the variable the devices are counted by number. */
                 position += l->set_visible || gpus->v[i] < gpu;
         }
         return position;
@@ -281,6 +286,7 @@ static void read_devices(char **text, const struct launch_order *l, const struct
                 text[VALUE_GPUS_HERE] = number_text((uint32_t)gpus.n);
         for (uint32_t i = 0; i < r->n_gpus; i++)
                 buf_printf(&mine, "%s%u", i ? "," : "",
+                           /* The rank sees only its own. */
                            l->gpu_visibility_own ? i : gpu_position(&gpus, l, (int)r->gpus[i]));
         if (r->n_gpus)
                 text[VALUE_JAX_DEVICES] = buf_steal(&mine);
@@ -293,7 +299,7 @@ static uint32_t job_number(const char *run_id)
 
         for (const char *c = run_id; *c; c++)
                 hash = (hash ^ (unsigned char)*c) * 16777619U;
-        return hash % (JOB_NUMBER_MAX - 1) + 1;
+        return hash % (JOB_NUMBER_MAX - 1) + 1; /* 1 at least: 0 is no job in Slurm */
 }
 
 /* Fills in the values of this node and of the job as a whole. */
@@ -312,7 +318,7 @@ static void read_compat_job(char **text, const struct launch_order *l, unsigned 
         text[VALUE_JOB_NUMBER] = number_text(job_number(name));
         text[VALUE_JOB_NAME] = xstrdup("hnlaunch");
         text[VALUE_STEP] = number_text(0);
-        if (l->restart)
+        if (l->restart) /* Slurm sets no variable in the first run */
                 text[VALUE_RESTARTS] = number_text(l->restart);
 }
 
@@ -330,12 +336,15 @@ static void read_jax_port(char **text, const struct launch_first_node *first)
                          first->ports[i].number);
                 text[VALUE_JAX_PORT] = xstrdup(port);
                 text[VALUE_JAX_ADDRESS] = xasprintf(v6 ? "[%s]:%s" : "%s:%s", addr, port);
+                /* The form of Open MPI's daemon: a name, a semicolon and addresses. JAX reads the
+                 * address. */
                 text[VALUE_ORTE_URI] =
                         xasprintf("0.0;%s://%s", v6 ? "tcp6" : "tcp", text[VALUE_JAX_ADDRESS]);
                 return;
         }
 }
 
+/* Each text is malloc'ed, NULL = not known. compat_env_set() frees all texts. */
 static void read_values(char **text, const struct launch_order *l, const struct launch_rank *r,
                         unsigned cores)
 {
@@ -361,6 +370,7 @@ void compat_env_set(struct strv *own, const struct strv *given UNUSED, const str
         read_values(text, l, r, cores);
         for (size_t i = 0; i < ARRAY_SIZE(compat_rows); i++) {
                 const char *name = compat_rows[i].name;
+                /* JAX reads its own variables first, so a coordinator chosen by the user stays. */
                 bool kept = !strncmp(name, "JAX_", 4) && strv_env_get(given, name);
 
                 if (compat_rows[i].family == l->compat.family && text[compat_rows[i].value] &&

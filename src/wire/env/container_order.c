@@ -36,6 +36,7 @@ int container_order_parse(struct container_order *o, const char *value, struct e
         if (value[len] != ':' || !value[len + 1])
                 return err_set(err, EINVAL, "the %s is missing",
                                o->kind == CONTAINER_EXEC ? "name of the container" : "image");
+        /* A container program would take the name for an option. */
         if (value[len + 1] == '-')
                 return err_set(err, EINVAL, "the name `%s` begins with a dash", value + len + 1);
         o->name = xstrdup(value + len + 1);
@@ -55,6 +56,7 @@ static void append_word(struct buf *b, const char *word)
                         buf_printf(b, "%%%02x", (unsigned char)*word);
 }
 
+/* Returns the value of a digit as append_word() writes it, or -1. */
 static int hex_digit(char c)
 {
         return isdigit((unsigned char)c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
@@ -73,6 +75,7 @@ static char *take_word(const char *text, size_t len)
                         *to++ = text[i];
                         continue;
                 }
+                /* Cut off behind the percent sign. */
                 high = i + 2 < len ? hex_digit(text[i + 1]) : -1;
                 low = high >= 0 ? hex_digit(text[i + 2]) : -1;
                 if (high < 0 || low < 0) {

@@ -13,8 +13,9 @@
 #include "base/memory.h"
 #include "wire/msg.h"
 
-enum { GPUS_MAX = 256 };
+enum { GPUS_MAX = 256 }; /* far above any node; the list comes from a variable */
 
+/* Devices beyond GPUS_MAX are left out without an error. */
 void gpu_list_push(struct gpu_list *to, const struct msg_gpu *gpu)
 {
         if (to->n == GPUS_MAX)
@@ -35,6 +36,7 @@ static char *next_gpu_word(char **rest)
         return word;
 }
 
+/* Returns the only GPU whose UUID begins so. A beginning of "GPU-" alone fits all. */
 static const struct msg_gpu *find_by_uuid(const struct gpu_list *all, const char *word)
 {
         const struct msg_gpu *found = NULL;
@@ -60,6 +62,7 @@ static bool find_gpu(const struct gpu_list *all, const char *word, uint32_t plac
 
         *ret = (struct msg_gpu){ .index = GPU_BY_PLACE + place };
         snprintf(ret->uuid, sizeof(ret->uuid), "%s", word);
+        /* A part of a GPU is not in @all, and exists as long as there is a GPU at all. */
         if (!strncmp(word, "MIG-", 4))
                 return word[4] && (!all || all->n);
         if (!all && is_number && index < GPU_BY_PLACE) {
@@ -80,6 +83,7 @@ static bool find_gpu(const struct gpu_list *all, const char *word, uint32_t plac
 
 static bool is_same_gpu(const struct msg_gpu *a, const struct msg_gpu *b)
 {
+        /* Parts of GPUs have no number to compare. */
         return a->index < GPU_BY_PLACE ? a->index == b->index
                                        : b->index >= GPU_BY_PLACE && !strcmp(a->uuid, b->uuid);
 }
@@ -94,7 +98,7 @@ void gpu_list_choose(struct gpu_list *to, const struct gpu_list *all, const char
         while ((word = next_gpu_word(&rest)) && find_gpu(all, word, to->n - first, &gpu)) {
                 for (uint32_t i = first; i < to->n; i++) {
                         if (is_same_gpu(&to->v[i], &gpu)) {
-                                to->n = first;
+                                to->n = first; /* as the driver: a repeated GPU hides all */
                                 return;
                         }
                 }
@@ -110,6 +114,7 @@ char *gpu_list_word(const struct strv *env, uint32_t gpu)
 
         if (gpu < GPU_BY_PLACE)
                 return xasprintf("%u", gpu);
+        /* The number counts the words. A shorter list leaves no word. */
         for (uint32_t i = GPU_BY_PLACE; i <= gpu; i++)
                 word = next_gpu_word(&rest);
         return xstrdup(word ? word : "");

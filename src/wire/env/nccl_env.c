@@ -49,6 +49,7 @@ static void list_variables(struct nccl_variable to[N_VARIABLES], const struct nc
         memcpy(to, all, sizeof(all));
 }
 
+/* Returns the older names that were set, a bit each. */
 static unsigned add_variables(struct strv *env, const struct launch_order *l,
                               const struct nccl_values *v, bool older)
 {
@@ -91,11 +92,12 @@ void nccl_env_fit(char **env, unsigned set, unsigned torch)
         struct nccl_variable all[N_VARIABLES];
         char **to = env;
 
-        list_variables(all, &(struct nccl_values){ 0 });
+        list_variables(all, &(struct nccl_values){ 0 }); /* the values do not matter for names */
         for (; *env; env++) {
                 bool fits = true;
 
                 for (unsigned i = 0; i < N_VARIABLES; i++) {
+                        /* 0 = the name was not set here. */
                         size_t n = set & 1u << i ? strlen(all[i].old) : 0;
 
                         if (n && !strncmp(*env, all[i].old, n) && (*env)[n] == '=')

@@ -45,6 +45,7 @@ struct subst_piece subst_read(const char *text)
 
         if (*text != '\\')
                 return subst_read_name(text);
+        /* A backslash in front of anything else stays. */
         p = subst_read_name(text + 1);
         if (!p.kind)
                 return (struct subst_piece){ .len = 1 };
@@ -63,6 +64,7 @@ bool subst_has_any(const char *text)
         return false;
 }
 
+/* A port of 0 is not known yet: the text is for a plan. */
 static void append_port_number(struct buf *b, uint32_t port)
 {
         if (port)
@@ -178,6 +180,7 @@ void subst_arguments(struct strv *argv, const struct launch_order *l, const stru
         for (size_t i = 0; i < a->wrap.n; i++)
                 strv_push_take(argv, expand_text(a->wrap.v[i], l, r, false));
         for (size_t i = 0; i < p->argv.n; i++)
+                /* The name of the program itself is never changed. */
                 if (i && any && subst_has_any(p->argv.v[i]))
                         strv_push_take(argv, expand_text(p->argv.v[i], l, r, !a->subst));
                 else
@@ -191,6 +194,7 @@ void subst_variables(struct strv *env, const struct launch_order *l, const struc
         const struct strv *pairs = &l->programs[r->program].env;
         CLEANUP(strv_finish) struct strv expanded = STRV_INIT;
 
+        /* Otherwise the pairs are merged as they are, without copies. */
         for (size_t i = 0; i < pairs->n && has_own_ports(l, r); i++)
                 strv_push_take(&expanded, expand_text(pairs->v[i], l, r, true));
         strv_env_merge(env, expanded.n ? &expanded : pairs);

@@ -28,6 +28,7 @@ static bool has_variable(const struct rank_env *env, const char *name)
         return strv_env_get(&env->own, name) || strv_env_get(env->rest, name);
 }
 
+/* Sets a variable unless the user or an earlier call has set the name. */
 static void set_default(struct rank_env *env, const char *name, const char *value)
 {
         if (!has_variable(env, name))
@@ -40,6 +41,7 @@ bool worker_env_is_unset(const struct launch_order *l, const char *name)
                 const char *pattern = l->unset.v[i];
                 size_t n = strcspn(pattern, "*");
 
+                /* A star: any rest fits. */
                 if (!strncmp(name, pattern, n) && (pattern[n] || !name[n]))
                         return true;
         }
@@ -150,7 +152,7 @@ static void set_addresses(struct strv *env, const struct launch_order *l,
         if (*first->addr)
                 strv_env_set(env, HN_MASTER_ADDR, first->addr);
         set_ports(env, first->ports, first->n_ports);
-        if (own)
+        if (own) /* after the ports of rank 0's node: the rank's own come first */
                 set_ports(env, own->v, own->n);
 }
 
@@ -179,7 +181,7 @@ static void set_open_mpi(struct rank_env *e, const struct launch_order *l,
 {
         if (l->mpi.kind != MPI_PMIX)
                 return;
-        strv_env_set(&e->own, "JSM_JSRUN_PORT", "1");
+        strv_env_set(&e->own, "JSM_JSRUN_PORT", "1"); /* only the presence counts */
         strv_env_set_number(&e->own, "OMPI_COMM_WORLD_RANK", r->rank);
         strv_env_set_number(&e->own, "OMPI_COMM_WORLD_SIZE", l->world_size);
         strv_env_set_number(&e->own, "OMPI_COMM_WORLD_LOCAL_RANK", r->local_rank);
@@ -225,7 +227,7 @@ static void set_gpus(struct rank_env *env, const struct launch_order *l,
         else if (l->set_visible)
                 for (uint32_t i = 0; i < l->n_ranks; i++)
                         append_gpus(&list, &seen, env, &l->ranks[i]);
-        if (!seen.n || buf_append(&list, "", 1) < 0)
+        if (!seen.n || buf_append(&list, "", 1) < 0) /* the NUL */
                 return;
         strv_env_set(&env->own, "CUDA_VISIBLE_DEVICES", (const char *)buf_data(&list));
         set_default(env, "CUDA_DEVICE_ORDER", "PCI_BUS_ID");
@@ -245,6 +247,7 @@ static void set_python(struct rank_env *env, const struct launch_order *l)
 void worker_env_build(struct strv *env, const struct launch_order *l, const struct launch_rank *r,
                       const char *store_path, const char *error_file, unsigned cores)
 {
+        /* 0 with more ranks than cores, corrected below. */
         unsigned threads = l->n_ranks ? cores / l->n_ranks : cores;
         struct rank_env e = { .rest = env, .own = STRV_INIT };
 
