@@ -2,6 +2,9 @@
 /*
  * Each code_*() is encoder, decoder and destructor, as in wire/msg.c. The helper runs code of the
  * node's libpmix, so the agent checks every length.
+ *
+ * Encoders pass a const struct to a visitor that could write; with CODEC_TO() the visitor only
+ * reads. A decoder that fails frees what was read so far.
  */
 #include "wire/helper/pmix_msg.h"
 
@@ -10,6 +13,7 @@
 
 #include "wire/codec.h"
 
+/* A message must end with the last field: more bytes mean another build. */
 static int check_end(const struct codec *c, const struct frame *f, struct error *err)
 {
         return take_done(&c->in)
@@ -100,6 +104,7 @@ void pmix_env_finish(struct pmix_env *m)
 
 static void code_pmix_note(struct codec *c, struct pmix_note *m)
 {
+        /* Negative numbers travel as their bits. */
         uint32_t status = (uint32_t)m->status;
 
         codec_u32(c, &m->id);

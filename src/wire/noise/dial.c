@@ -15,6 +15,7 @@
 #include "wire/codec.h"
 
 static const char magic[DIAL_MAGIC + 1] = "HNDIAL1\n";
+/* Mixed into the handshake: a peer with another prologue fails like a peer with another secret. */
 static const char prologue[] = "hnlaunch dial-in 1";
 
 enum { RECORD_LENGTH = 2, RECORD_TYPE = 1 };
@@ -26,6 +27,7 @@ void dial_psk(uint8_t to[NOISE_KEY], const char *secret)
 
 /* --- greetings -------------------------------------------------------------------------------- */
 
+/* Keeps the hash for PROOF, since noise_split() wipes the handshake. */
 static void end_handshake(struct dial_stream *s)
 {
         memcpy(s->hash, s->handshake.hash, sizeof(s->hash));
@@ -58,6 +60,7 @@ int dial_answer(struct dial_stream *s, const uint8_t psk[NOISE_KEY],
 
         if (memcmp(in, magic, DIAL_MAGIC) != 0)
                 return -EPROTO;
+        /* After the cheap comparison: a stray connection costs no hashes. */
         noise_begin(&s->handshake, false, psk, prologue, sizeof(prologue) - 1, NULL);
         memcpy(out, magic, DIAL_MAGIC);
         if (noise_read(&s->handshake, in + DIAL_MAGIC, NOISE_GREETING, none) < 0 ||
@@ -91,6 +94,7 @@ static void put_record(struct dial_stream *s, enum dial_type type, const void *b
 void dial_put(struct dial_stream *s, enum dial_type type, const void *body, size_t len,
               struct buf *out)
 {
+        /* An empty body is a record, too. */
         size_t at = 0;
 
         do {
@@ -109,11 +113,13 @@ int dial_take(struct dial_stream *s, struct buf *in, struct dial_record *ret)
         if (buf_len(in) < RECORD_LENGTH)
                 return 0;
         len = (size_t)p[0] | (size_t)p[1] << 8;
+        /* Too short to be of this stream: the length itself is not sealed. */
         if (len < RECORD_TYPE + NOISE_TAG)
                 return -EBADMSG;
         if (buf_len(in) < RECORD_LENGTH + len)
                 return 0;
         p += RECORD_LENGTH;
+        /* In place: the plain text is shorter and begins where the sealed text begins. */
         if (noise_open(&s->receive, p, len, p) < 0)
                 return -EBADMSG;
         *ret = (struct dial_record){ .type = p[0],
@@ -149,6 +155,7 @@ void dial_join_put(struct dial_stream *s, const struct dial_join *m, struct buf 
         struct dial_join copy = *m;
         struct buf body = BUF_INIT;
 
+        /* Host names of other systems may hold anything; the head accepts no such name. */
         for (char *c = copy.name; *c; c++)
                 if (!is_name_byte(*c))
                         *c = '_';
@@ -164,6 +171,7 @@ int dial_join_decode(struct dial_join *m, const struct dial_record *r)
         *m = (struct dial_join){ 0 };
         if (r->type != DIAL_JOIN)
                 return -EPROTO;
+        /* Checked again here, because the name appears in messages to the user. */
         code_dial_join(&c, m);
         for (const char *p = m->name; *p; p++)
                 codec_require(&c, is_name_byte(*p));

@@ -50,6 +50,7 @@ static void hash_with_key(uint8_t out[NOISE_HASH], const uint8_t key[NOISE_HASH]
         crypto_generichash_update(&s, a.p, a.len);
         crypto_generichash_update(&s, b.p, b.len);
         crypto_generichash_final(&s, inner, sizeof(inner));
+        /* Turns the inner pad into the outer pad: the key is XORed already. */
         for (size_t i = 0; i < sizeof(pad); i++)
                 pad[i] ^= 0x36 ^ 0x5c;
         hash_pieces(out, (struct noise_piece){ pad, sizeof(pad) },
@@ -68,6 +69,7 @@ static void derive_keys(uint8_t out[][NOISE_HASH], uint8_t n, const uint8_t chai
 
         hash_with_key(key, chain, input, none);
         for (uint8_t i = 1; i <= n; i++)
+                /* T(i) = HMAC(key, T(i - 1) | i), as in RFC 5869. */
                 hash_with_key(out[i - 1], key,
                               i == 1 ? none : (struct noise_piece){ out[i - 2], NOISE_HASH },
                               (struct noise_piece){ &i, 1 });
@@ -158,6 +160,8 @@ static int open_with(struct noise_cipher *c, struct noise_piece ad, const uint8_
 
         if (len < NOISE_TAG)
                 return -EBADMSG;
+        /* The number goes up only after a message of the peer: a forged message leaves the cipher
+         * as it was. */
         write_nonce(nonce, c->nonce);
         if (crypto_aead_chacha20poly1305_ietf_decrypt(out, NULL, NULL, message, len, ad.p, ad.len,
                                                       nonce, c->key) < 0)
@@ -228,6 +232,7 @@ void noise_split(struct noise_handshake *s, struct noise_cipher *ret_send,
         uint8_t out[2][NOISE_HASH];
 
         derive_keys(out, 2, s->chain, (struct noise_piece){ "", 0 });
+        /* The first key belongs to the direction from the initiator. */
         set_cipher_key(ret_send, out[s->initiator ? 0 : 1]);
         set_cipher_key(ret_receive, out[s->initiator ? 1 : 0]);
         sodium_memzero(out, sizeof(out));

@@ -2,6 +2,9 @@
 /*
  * The table fields says which numbers follow the kind of a record, for writer and reader alike. A
  * reader stops at the first malformed byte: lengths are unknown from there on.
+ *
+ * A varint of a time is the difference to the record before. Numbers of records of a rank follow
+ * in the order rank, number, more, data.
  */
 #include "wire/trace/trace.h"
 
@@ -9,7 +12,7 @@
 
 #include "wire/msg.h"
 
-enum { HAS_NUMBER = 1, HAS_MORE = 2, HAS_DATA = 4, OF_NODE = 8 };
+enum { HAS_NUMBER = 1, HAS_MORE = 2, HAS_DATA = 4, OF_NODE = 8 }; /* OF_NODE: no rank */
 
 static const uint8_t fields[TRACE_KINDS] = {
         [TRACE_STEP] = HAS_NUMBER,
@@ -30,6 +33,8 @@ void trace_put(struct buf *b, uint64_t before, const struct trace_record *r)
         uint8_t has = fields[r->kind];
 
         put_u8(b, r->kind);
+        /* Records of different sources may come out of order; a negative difference has no
+         * varint. */
         put_varint(b, r->us - MIN(before, r->us));
         if (!(has & OF_NODE))
                 put_varint(b, r->rank);
@@ -61,6 +66,7 @@ bool trace_next(struct trace_reader *t, struct trace_record *ret)
         if (in->failed || !in->left)
                 return false;
         *ret = (struct trace_record){ .kind = take_u8(in) };
+        /* 0 = an unknown kind, which fails below. */
         has = ret->kind < TRACE_KINDS ? fields[ret->kind] : 0;
         t->us += take_varint(in);
         ret->us = t->us;
