@@ -40,12 +40,14 @@ static void post_event(const struct host_event *event)
         struct host_event *e = malloc(sizeof(*e));
 
         if (!e)
-                abort();
+                abort(); /* the library's thread cannot report, and the agent sees the end */
         *e = *event;
+        /* A full pipe blocks the library's thread until the main thread has taken events. */
         while (write(host.pipe[1], &e, sizeof(e)) < 0 && errno == EINTR)
                 ;
 }
 
+/* Returns a copy with a NUL behind the bytes, also of 0 bytes. */
 static unsigned char *copy_blob(const void *data, size_t n)
 {
         unsigned char *copy = xcalloc(n + 1, 1);
@@ -55,6 +57,7 @@ static unsigned char *copy_blob(const void *data, size_t n)
         return copy;
 }
 
+/* Ends await_call(): type 0 marks the end of a call of the helper. */
 static void on_own_call_done(int status, void *cbdata UNUSED)
 {
         post_event(&(struct host_event){ .note.status = status });
@@ -121,6 +124,7 @@ static bool note_members(struct pmix_note *m, const struct pmix_proc *procs, siz
                         free(ranks);
                         return false;
                 }
+                /* The wildcard stands alone and means all ranks, as an empty list does. */
                 if (all)
                         n = 0;
                 else
@@ -142,7 +146,7 @@ static int on_fence(const struct pmix_proc *procs, size_t n_procs,
                 return PMIX_ERR_NOT_SUPPORTED;
         e.note.data = copy_blob(data, n);
         e.note.len = n;
-        post_event(&e);
+        post_event(&e); /* the ranks wait until host_answer() */
         return PMIX_SUCCESS;
 }
 
@@ -212,6 +216,7 @@ void host_fetch(uint32_t id, uint32_t rank)
         int r;
 
         memcpy(p.nspace, host.nspace, sizeof(p.nspace));
+        /* The id of the request travels in the pointer for the callback. */
         r = host.f->dmodex_request(&p, on_fetched, (void *)(uintptr_t)id);
         if (r != PMIX_SUCCESS)
                 on_fetched(r, NULL, 0, (void *)(uintptr_t)id);
@@ -289,6 +294,7 @@ static int init_server(struct error *err)
         int major = 0, minor = 0, release = 0, r;
         const char *version = host.f->get_version();
 
+        /* The text is like "OpenPMIx 5.0.3rc1, ...": the number is the first in the text. */
         sscanf(version + strcspn(version, "0123456789"), "%d.%d.%d", &major, &minor, &release);
         host.connected_late = major > 5 || (major == 5 && (minor > 0 || release >= 8));
         add_text(l, "pmix.srvr.tmpdir", host.job->folder);

@@ -35,6 +35,7 @@ static struct {
 static void send_out(struct buf *out)
 {
         if (buf_failed(out) || fd_write_all(AGENT, buf_data(out), buf_len(out)) < 0)
+                /* Ranks would wait for a server without an agent for ever, so the helper ends. */
                 _exit(1);
         buf_finish(out);
 }
@@ -71,6 +72,7 @@ static _Noreturn void fail_job(const char *text, size_t len)
 
 static void take_agents_answer(const struct pmix_note *m)
 {
+        /* No entry: the agent answers twice, which does no harm. */
         for (size_t i = 0; i < helper.n_waiting; i++) {
                 struct host_event *e = helper.waiting[i];
 
@@ -127,6 +129,7 @@ static void read_job(struct pmix_job *job)
 {
         struct frame f;
 
+        /* 0: the frame is not whole yet. */
         while (frame_peek(&helper.in, &f, NULL) == 0)
                 read_agent();
         if (frame_peek(&helper.in, &f, NULL) < 0 || f.type != PMIX_MSG_JOB ||
@@ -141,6 +144,7 @@ static void take_event(struct host_event *e)
 {
         if (!e)
                 _exit(1);
+        /* Only events that wait for an answer have a number. */
         if (e->answer)
                 e->note.id = ++helper.last_id;
         if (e->type)
@@ -161,8 +165,9 @@ static void serve_agent(void)
                                  { .fd = host_fd(), .events = POLLIN } };
 
         for (;;) {
+                /* Before poll(): the bytes behind the job may already hold frames. */
                 take_agent_frames();
-                if (poll(fds, 2, -1) < 0)
+                if (poll(fds, 2, -1) < 0) /* a signal */
                         continue;
                 if (fds[1].revents)
                         take_event(host_take());

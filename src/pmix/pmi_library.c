@@ -20,6 +20,7 @@
 #define EXPORT __attribute__((visibility("default")))
 
 enum { PMI_SUCCESS, PMI_FAIL = -1, PMI_ERR_INVALID_ARG = 3, PMI_ERR_INVALID_LENGTH = 10 };
+/* Lengths of PMI-1, as the agent announces them (agent/pmi); the line holds a whole put. */
 enum { LINE_MAX_LEN = 4096, NAME_MAX_LEN = 256, KEY_MAX_LEN = 64, VALUE_MAX_LEN = 1024 };
 
 EXPORT int PMI_Init(int *spawned);
@@ -56,7 +57,7 @@ static int read_number(const char **at)
         const char *p = *at;
         int n = 0;
 
-        while (*p >= '0' && *p <= '9' && n < 100000000)
+        while (*p >= '0' && *p <= '9' && n < 100000000) /* no overflow; no rank is larger */
                 n = n * 10 + (*p++ - '0');
         if (p == *at)
                 return -1;
@@ -99,6 +100,7 @@ static int exchange_line(int len)
                 if (pmi.line[got - 1] != '\n')
                         continue;
                 pmi.line[got - 1] = '\0';
+                /* An answer without rc is an error, too. */
                 return strstr(pmi.line, " rc=0") ? PMI_SUCCESS : PMI_FAIL;
         }
         return PMI_FAIL;

@@ -54,8 +54,10 @@ static bool bind_functions(struct pmix_functions *f, void *library)
         return true;
 }
 
+/* Opens the library and takes its functions, or appends to @said why not. */
 static bool open_library(struct search *s, const char *path)
 {
+        /* RTLD_GLOBAL: plug-ins of libpmix expect the symbols of libpmix in the program. */
         void *library = library_open(path, RTLD_NOW | RTLD_GLOBAL);
         const char *why = library ? NULL : library_error();
 
@@ -100,7 +102,7 @@ static bool try_open_mpi(struct search *s, const char *folder)
         struct elf_libs libs;
         bool found = false;
 
-        if (elf_libs_read(&libs, path) == 0) {
+        if (elf_libs_read(&libs, path) == 0) { /* fails without the library */
                 for (size_t i = 0; i < libs.folders.n && !found; i++)
                         found = try_folder(s, libs.folders.v[i]);
                 found = found || try_folder(s, folder) || try_own_pmix(s, folder);
@@ -157,7 +159,7 @@ static bool try_program(struct search *s)
                 return false;
         if (try_libraries(s, program))
                 return true;
-        *strrchr(program, '/') = '\0';
+        *strrchr(program, '/') = '\0'; /* a full path has a slash */
         lib = xasprintf("%s/../lib", program);
         return try_open_mpi(s, lib);
 }
