@@ -2,7 +2,7 @@
 /*
  * A group is a set of members with a queue of operations: fences and fetches. The first operation
  * of the queue is under way; when it ends, finish_step() calls back and starts the next. An
- * operation goes through SETTING and MEETING (a fence), then FETCHING (with a callback for values,
+ * operation goes through MEETING (a fence), then FETCHING (with a callback for values,
  * while completed fences of the group are not fetched), one request each but for SET and BARRIER,
  * which leave together: the relay keeps their order, so the value is there when the barrier is
  * passed.
@@ -33,6 +33,7 @@ static void start_fence_op(struct fence *f, struct fence_group *g);
 
 /* --- requests --------------------------------------------------------------------------------- */
 
+/* Returns the next tag; 0 means none. After 2^32 requests the numbers begin again. */
 static uint32_t take_fence_tag(struct fence *f)
 {
         if (++f->last_tag == 0)
@@ -46,6 +47,8 @@ static void append_fence_name(struct buf *b, const struct fence_group *g)
         buf_appends(b, g->name);
 }
 
+/* Appends the key of a node's value in the fence with this number. Every node counts the fences of
+ * a group in the same order, so the key is the same everywhere. */
 static void append_value_key(struct buf *b, const struct fence_group *g, uint32_t fence,
                              uint32_t node)
 {
@@ -53,6 +56,8 @@ static void append_value_key(struct buf *b, const struct fence_group *g, uint32_
         buf_printf(b, "/%u/%u", fence, node);
 }
 
+/* Sends the value and the arrival of the local members. An empty value sends no SET: an absent key
+ * reads as an empty value. */
 static void meet_members(struct fence *f, struct fence_group *g, struct fence_op *op)
 {
         CLEANUP(buf_finish) struct buf name = BUF_INIT, key = BUF_INIT;
@@ -64,7 +69,7 @@ static void meet_members(struct fence *f, struct fence_group *g, struct fence_op
                                          .n_ranks = g->n_local };
 
         op->step = STEP_MEETING;
-        op->n_missing = g->n_local;
+        op->n_missing = g->n_local; /* each reply names some of them, see on_fence_reply() */
         append_fence_name(&name, g);
         append_value_key(&key, g, g->n_completed, f->world.node);
         if (op->len) {
@@ -77,11 +82,13 @@ static void meet_members(struct fence *f, struct fence_group *g, struct fence_op
         relay_request(f->client, &barrier);
 }
 
+/* Values are counted through all fences of the group: n_nodes for each. */
 static bool has_unfetched(const struct fence_group *g)
 {
         return g->n_fetched < (uint64_t)g->n_completed * g->n_nodes;
 }
 
+/* Asks for the next values that were not fetched, at most fetch_max. */
 static void fetch_values(struct fence *f, struct fence_group *g, struct fence_op *op)
 {
         uint64_t left = (uint64_t)g->n_completed * g->n_nodes - g->n_fetched;
@@ -93,6 +100,7 @@ static void fetch_values(struct fence *f, struct fence_group *g, struct fence_op
         op->step = STEP_FETCHING;
         op->n_keys = n;
         fetch.keys = xcalloc(n, sizeof(*fetch.keys));
+        /* Ends first, pointers afterwards: the buffer moves while it grows. */
         for (uint32_t i = 0; i < n; i++) {
                 uint64_t place = g->n_fetched + i;
 
@@ -106,7 +114,7 @@ static void fetch_values(struct fence *f, struct fence_group *g, struct fence_op
                 fetch.keys[i] = (struct bytes){ buf_data(&keys) + begin, ends[i] - begin };
         }
         fetch.tag = op->tag = take_fence_tag(f);
-        relay_request(f->client, &fetch);
+        relay_request(f->client, &fetch); /* encodes the keys, so the arrays may go */
         free(ends);
         free(fetch.keys);
 }
@@ -119,6 +127,7 @@ static void note_failure(struct fence_op *op, const struct store_reply *reply)
         if (op->status != STORE_OK || reply->status == STORE_OK)
                 return;
         op->status = reply->status;
+        /* The reply is lent. */
         op->text = xstrndup(reply->text.p ? reply->text.p : "", reply->text.len);
 }
 
@@ -128,7 +137,7 @@ static void take_values(struct fence_group *g, struct fence_op *op, const struct
         struct reader in = READER_INIT(reply->value.p, reply->value.len);
 
         if (reply->status == STORE_TOO_BIG && op->n_keys > 1) {
-                op->fetch_max = op->n_keys / 2;
+                op->fetch_max = op->n_keys / 2; /* stays for the later parts of this operation */
                 return;
         }
         note_failure(op, reply);
@@ -136,6 +145,7 @@ static void take_values(struct fence_group *g, struct fence_op *op, const struct
                 uint64_t len = take_u64(&in);
                 const void *p = take_raw(&in, len);
 
+                /* An empty value is that of a node without a SET. */
                 if (p && len)
                         op->waiter.value(op->waiter.ctx, g->nodes[g->n_fetched % g->n_nodes],
                                          (struct bytes){ p, len });
@@ -164,6 +174,7 @@ static void finish_step(struct fence *f, struct fence_group *g, struct fence_op 
         free(op);
 }
 
+/* Only the first operation of a group has tags. NULL: a reply of fence_show_wait(). */
 static struct fence_op *find_fence_op(struct fence *f, uint32_t tag, struct fence_group **ret)
 {
         struct fence_group *g;
@@ -186,11 +197,13 @@ static void on_fence_reply(void *ctx, const struct store_reply *reply)
 
         if (!op)
                 return;
+        /* A failed SET fails the fence, but the barrier is awaited: its answer follows. */
         if (op->step == STEP_MEETING)
                 note_failure(op, reply);
         if (reply->tag == op->set_tag)
                 return;
         if (op->step == STEP_MEETING) {
+                /* A reply without ranks is for all that are missing. */
                 n = reply->n_whom ? reply->n_whom : op->n_missing;
                 op->n_missing -= MIN(n, op->n_missing);
                 if (op->n_missing)
@@ -209,6 +222,7 @@ static void start_fence_op(struct fence *f, struct fence_group *g)
         if (g->ops->meets)
                 meet_members(f, g, g->ops);
         else
+                /* A fetch has no meeting: the next step is the fetching. */
                 finish_step(f, g, g->ops);
 }
 
@@ -220,6 +234,7 @@ static void add_fence_op(struct fence *f, struct fence_group *g, struct fence_op
         *copy = op;
         copy->fetch_max = FETCH_KEYS;
         DL_APPEND(g->ops, copy);
+        /* Otherwise finish_step() of the operation in front starts this one. */
         if (idle)
                 start_fence_op(f, g);
 }
@@ -243,6 +258,7 @@ int fence_begin(struct fence *f, const uint32_t *ranks, uint32_t n, struct bytes
 /* Waits for a key that no node sets, until the cancel. */
 void fence_show_wait(struct fence *f, bool shown)
 {
+        /* Nobody sets this key: ranks cannot name a key with this prefix. */
         struct bytes key = { STORE_OWN_PREFIX "fence/never",
                              sizeof(STORE_OWN_PREFIX "fence/never") - 1 };
         struct store_request wait = { .op = STORE_WAIT, .keys = &key, .n_keys = 1 };
@@ -254,6 +270,7 @@ void fence_show_wait(struct fence *f, bool shown)
         else
                 wait = (struct store_request){ .op = STORE_CANCEL, .tag = f->shown_tag };
         relay_request(f->client, &wait);
+        /* After the request, which needs the tag. */
         if (!shown)
                 f->shown_tag = 0;
 }
@@ -281,6 +298,7 @@ struct fence *fence_create(struct relay *relay, struct fence_world world)
                 free(f);
                 return NULL;
         }
+        /* The group of all ranks has no list of members, and is always there. */
         f->all = fence_group_add(f, NULL, 0);
         return f;
 }
@@ -291,6 +309,7 @@ void fence_destroy(struct fence *f)
 
         if (!f)
                 return;
+        /* Before the groups: from here on no reply comes. */
         relay_client_destroy(f->client);
         while ((g = f->groups)) {
                 LL_DELETE(f->groups, g);

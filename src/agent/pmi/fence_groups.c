@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A group is made at the first fence of a set of members and stays: the count of completed fences
+ * is a part of the names in the store. The group of all ranks is the first, and has no list.
+ * Places of ranks come from the map of the order (struct fence_world).
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,6 +19,7 @@ static uint32_t rank_of_group(const struct fence_group *g, uint32_t i)
         return g->ranks ? g->ranks[i] : i;
 }
 
+/* Names a set of members: equal on all nodes, since members ascend. */
 static uint64_t hash_ranks(const uint32_t *ranks, uint32_t n)
 {
         uint64_t hash = 14695981039346656037U; /* FNV-1a */
@@ -29,6 +35,7 @@ static void place_members(const struct fence *f, struct fence_group *g)
 {
         bool *seen = xcalloc(f->world.n_nodes, sizeof(*seen));
 
+        /* Room for all; few of them are used on a large job. */
         g->local = xcalloc(g->n_ranks, sizeof(*g->local));
         for (uint32_t i = 0; i < g->n_ranks; i++) {
                 uint32_t rank = rank_of_group(g, i), node = f->world.node_of_rank[rank];
@@ -79,6 +86,7 @@ struct fence_group *fence_group_add(struct fence *f, const uint32_t *ranks, uint
         return g;
 }
 
+/* Also checks for at least one rank. */
 static bool are_ranks_ascending(const struct fence *f, const uint32_t *ranks, uint32_t n)
 {
         for (uint32_t i = 0; i < n; i++)
@@ -96,11 +104,13 @@ int fence_group_find(struct fence *f, const uint32_t *ranks, uint32_t n, struct 
                 return 0;
         if (!are_ranks_ascending(f, ranks, n))
                 return -EINVAL;
+        /* Compares members, not names: a hash may be that of another set. */
         LL_FOREACH(f->groups, g)
         {
                 if (g->ranks && g->n_ranks == n && !memcmp(g->ranks, ranks, n * sizeof(*ranks)))
                         break;
         }
+        /* A bound on what a rank can make the agent keep. */
         if (!g && f->n_groups >= FENCE_GROUPS_MAX)
                 return -ENOBUFS;
         *ret = g ? g : fence_group_add(f, ranks, n);

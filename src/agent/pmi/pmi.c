@@ -22,20 +22,24 @@
 #include "base/memory.h"
 #include "wire/codec.h"
 
+/* Tags of a rank's own client: the answers are not looked at. */
 enum { TAG_HELLO = 1, TAG_ABORT };
 
 /* --- barriers --------------------------------------------------------------------------------- */
 
 static void release_rank(struct pmi_rank *r, const char *failure)
 {
+        /* Before the answer: the next command of the rank may already be in the buffer. */
         r->wait = PMI_WAIT_NONE;
         r->has_put = false;
+        /* A broken rank hears nothing. */
         if (r->state == PMI_READY1)
                 pmi1_release(r, failure);
         else if (r->state == PMI_READY2)
                 pmi2_release(r, failure);
 }
 
+/* Releases the ranks in the barrier, with the reason of a failure. */
 static void on_fence_done(void *ctx, enum store_status status, struct bytes text)
 {
         CLEANUP(free_textp) char *failure = xstrndup(text.p ? text.p : "", text.len);
@@ -52,16 +56,19 @@ static void on_fence_done(void *ctx, enum store_status status, struct bytes text
 static void begin_fence_if_complete(struct pmi *p)
 {
         struct fence_waiter w = { .done = on_fence_done, .ctx = p };
+        /* All keys that ranks of this node have put since the last fence. */
         struct bytes value = { buf_data(&p->keys.pending), buf_len(&p->keys.pending) };
         int r;
 
+        /* Ranks that have left count as arrived, or the others would never hear of a failure. */
         if (p->in_fence || !p->n_in_barrier || p->n_in_barrier + p->n_left < p->n_ranks)
                 return;
         p->in_fence = true;
         p->n_in_barrier = 0;
         r = fence_begin(p->fence, NULL, 0, value, w);
-        buf_finish(&p->keys.pending);
+        buf_finish(&p->keys.pending); /* fence_begin() has copied the value */
         if (r < 0)
+                /* No fence has begun, so nothing else releases the ranks. */
                 on_fence_done(p, STORE_TOO_BIG, bytes_of(strerror(-r)));
 }
 
@@ -74,6 +81,7 @@ void pmi_enter_barrier(struct pmi_rank *r)
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
+/* Answers the get of a rank, which may have left or broken a rule meanwhile. */
 static void tell_value(struct pmi_rank *r, const char *key)
 {
         const char *value = pmi_keys_get(&r->pmi->keys, key);
@@ -91,6 +99,7 @@ static void on_fetched_value(void *ctx, uint32_t node, struct bytes value)
         int r = pmi_keys_merge(&p->keys, value);
 
         if (r < 0)
+                /* The fence goes on: another node's keys may be all that this node asks for. */
                 log_line(LOG_WARN, "ignoring PMI keys of node %u: %s", node,
                          r == -ENOSPC ? "they are too many" : "malformed");
 }
@@ -103,13 +112,14 @@ static void on_fetched(void *ctx, enum store_status status, struct bytes text)
         if (status != STORE_OK)
                 log_line(LOG_WARN, "cannot fetch PMI keys: %.*s", (int)text.len,
                          (const char *)text.p);
+        /* All ranks are answered after one fetch, each with the key found or not. */
         for (uint32_t i = 0; i < p->n_ranks; i++) {
                 struct pmi_rank *r = &p->ranks[i];
                 CLEANUP(free_textp) char *key = NULL;
 
                 if (r->wait != PMI_WAIT_KEY)
                         continue;
-                key = r->key;
+                key = r->key; /* the rank may ask for another key at once */
                 r->key = NULL;
                 tell_value(r, key);
         }
@@ -121,6 +131,7 @@ void pmi_ask_key(struct pmi_rank *r, const char *key)
         struct fence_waiter w = waiter;
         struct pmi *p = r->pmi;
 
+        /* Keys of the protocol itself (PMI_) are never put by ranks, so no fetch can find one. */
         if (pmi_keys_get(&p->keys, key) || !strncmp(key, "PMI_", 4) ||
             !(p->fetching || fence_has_unfetched(p->fence))) {
                 tell_value(r, key);
@@ -139,12 +150,13 @@ int pmi_put(struct pmi_rank *r, const char *key, const char *value)
 {
         if (strchr(key, '\n') || strchr(value, '\n')) /* would be two lines of PMI-1 */
                 return -EINVAL;
-        r->has_put = true;
+        r->has_put = true; /* tells a barrier that exchanges keys from one at the end */
         return !strncmp(key, "PMI_", 4) ? -EPERM : pmi_keys_put(&r->pmi->keys, key, value);
 }
 
 /* --- a rank to the head ----------------------------------------------------------------------- */
 
+/* The head's answers to HELLO and ABORT change nothing here. */
 static void on_rank_reply(void *ctx UNUSED, const struct store_reply *reply UNUSED)
 {
 }
@@ -153,7 +165,7 @@ void pmi_join(struct pmi_rank *r)
 {
         static const struct relay_client_ops ops = { .reply = on_rank_reply };
 
-        if (r->client)
+        if (r->client) /* the next program of a script: the rank has joined already */
                 return;
         r->client = relay_client_create(r->pmi->relay, ops, r);
         if (r->client)
@@ -166,7 +178,7 @@ bool pmi_abort(struct pmi_rank *r, const struct pmi_command *c)
 {
         const char *message = pmi_find_field(c, "message");
         char text[256];
-        int code = 1;
+        int code = 1; /* without a number: any failure */
 
         r->aborted = true;
         pmi_find_number(c, "exitcode", &code);
@@ -187,13 +199,14 @@ bool pmi_abort(struct pmi_rank *r, const struct pmi_command *c)
 
 void pmi_send(struct pmi_rank *r, const struct buf *bytes)
 {
-        if (!r->left)
+        if (!r->left) /* the connection is closed */
                 r->pmi->ops.send(r->pmi->ctx, r->index, buf_data(bytes), buf_len(bytes));
 }
 
 /* Takes the first message of the rank's bytes; 0: none is whole, 1: taken. */
 static int take_pmi_message(struct pmi_rank *r)
 {
+        /* The first line is one of PMI-1, also of a client that goes on with PMI-2. */
         bool version2 = r->state == PMI_OPENING2 || r->state == PMI_READY2;
         CLEANUP(free_textp) char *text = NULL;
         size_t len, all;
@@ -202,6 +215,7 @@ static int take_pmi_message(struct pmi_rank *r)
         if (ret <= 0)
                 return ret;
         text = xcalloc(1, len + 1);
+        /* PMI-2 has the length in front of the body, PMI-1 a LF behind the line. */
         memcpy(text, buf_data(&r->in) + (all - len) * version2, len);
         buf_consume(&r->in, all);
         return (version2 ? pmi2_take(r, text, len) : pmi1_take(r, text, len)) ? 1 : -EPROTO;
@@ -222,16 +236,18 @@ int pmi_receive(struct pmi *p, uint32_t index, const void *bytes, size_t len, st
                 return err_set(err, EPROTO, "bytes after the end");
         if (buf_append(&r->in, bytes, len) < 0)
                 ret = -ENOMEM;
+        /* Each message may change the state, and with the state the framing. */
         while (ret > 0) {
                 before = r->state;
                 ret = take_pmi_message(r);
         }
-        if (ret == 0 && !buf_len(&r->in))
+        if (ret == 0 && !buf_len(&r->in)) /* idle ranks cost no memory */
                 buf_finish(&r->in);
         if (ret == 0)
                 return 0;
         r->state = PMI_BROKEN;
         buf_finish(&r->in);
+        /* The state in which the message came. */
         return err_set(err, EPROTO, "malformed or misplaced message %s", names[before]);
 }
 
@@ -243,11 +259,14 @@ void pmi_left(struct pmi *p, uint32_t index)
                 return;
         r->left = true;
         p->n_left++;
+        /* The head has heard of the end from the agent: see pmi_left() in the header. */
         relay_client_destroy(r->client);
         r->client = NULL;
+        /* A fence under way has counted the rank as a member. */
         if (r->wait == PMI_WAIT_BARRIER && !p->in_fence)
                 p->n_in_barrier--;
         r->wait = PMI_WAIT_NONE;
+        /* This may have been the last one the others wait for. */
         begin_fence_if_complete(p);
 }
 
@@ -262,6 +281,7 @@ const char *pmi_waits_for(const struct pmi *p, uint32_t index)
 
 bool pmi_show_waits(struct pmi *p)
 {
+        /* Ranks in a fence wait for other nodes, which the store knows already. */
         bool waits = p->n_in_barrier && !p->in_fence;
 
         for (uint32_t i = 0; i < p->n_ranks && !waits; i++)
@@ -291,6 +311,7 @@ static void on_name_reply(void *ctx, const struct store_reply *reply)
         CLEANUP(free_textp) char *port = NULL;
         struct pmi *p = ctx;
         struct pmi_rank *r = &p->ranks[reply->tag];
+        /* FETCH and DELETE answer the number of names found; a SET answers none. */
         bool good = reply->status == STORE_OK && (r->asked == STORE_SET || reply->number == 1);
 
         if (r->wait != PMI_WAIT_NAME)
@@ -301,6 +322,8 @@ static void on_name_reply(void *ctx, const struct store_reply *reply)
                 const char *value = (const char *)take_raw(&in, len);
 
                 port = value ? xstrndup(value, len) : NULL;
+                /* A LF would end an answer of PMI-1; the backslash is an escape for newer
+                 * clients. */
                 good = port && !strpbrk(port, "\n\\");
         }
         if (r->state == PMI_READY1)
@@ -316,8 +339,9 @@ void pmi_ask_name(struct pmi_rank *r, uint8_t op, const char *name, const char *
         struct bytes key;
 
         buf_append(&text, STORE_OWN_PREFIX, STORE_OWN_PREFIX_LEN);
-        buf_printf(&text, "name/%.*s", STORE_KEY_MAX / 2, name);
+        buf_printf(&text, "name/%.*s", STORE_KEY_MAX / 2, name); /* leaves room for the prefix */
         key = (struct bytes){ buf_data(&text), buf_len(&text) };
+        /* SET and DELETE take a key, FETCH a list of keys. */
         req.key = key;
         req.keys = &key;
         req.n_keys = 1;
@@ -326,8 +350,10 @@ void pmi_ask_name(struct pmi_rank *r, uint8_t op, const char *name, const char *
         relay_request(r->pmi->names, &req);
 }
 
+/* A client of its own, because published names outlive the rank that published them. */
 static struct relay_client *create_name_client(struct pmi *p)
 {
+        /* May use keys of hnlaunch's own. */
         static const struct relay_client_ops ops = { .reply = on_name_reply, .is_relay = true };
 
         return relay_client_create(p->relay, ops, p);

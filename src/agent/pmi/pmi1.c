@@ -15,6 +15,7 @@
 #include "base/macros.h"
 #include "base/memory.h"
 
+/* Announced to clients. Longer keys and values are taken as well. */
 enum { KVSNAME_MAX = 256, KEYLEN_MAX = 64, VALLEN_MAX = 1024 };
 
 static void answer_line(struct pmi_rank *r, const char *fmt, ...) PRINTF(2, 3);
@@ -33,6 +34,7 @@ static void answer_line(struct pmi_rank *r, const char *fmt, ...)
         pmi_send(r, &line);
 }
 
+/* A msg is one word, so the text of the failure stays here. */
 void pmi1_release(struct pmi_rank *r, const char *failure)
 {
         answer_line(r,
@@ -66,6 +68,7 @@ static bool take_init(struct pmi_rank *r, const struct pmi_command *c)
 {
         int version;
 
+        /* A client offers its highest version; a refusal names the version served. */
         if (!pmi_find_number(c, "pmi_version", &version))
                 return false;
         if (version != 1 && (version != 2 || r->pmi->only_version1)) {
@@ -74,8 +77,8 @@ static bool take_init(struct pmi_rank *r, const struct pmi_command *c)
         }
         r->state = version == 2 ? PMI_OPENING2 : PMI_READY1;
         answer_line(r, "cmd=response_to_init rc=0 pmi_version=%d pmi_subversion=%d", version,
-                    version == 1);
-        if (version == 1)
+                    version == 1); /* 1.1 and 2.0 */
+        if (version == 1)          /* PMI-2 joins with fullinit */
                 pmi_join(r);
         return true;
 }
@@ -99,6 +102,7 @@ static bool take_get_kvsname(struct pmi_rank *r, const struct pmi_command *c UNU
         return true;
 }
 
+/* The universe is the world: there is nothing to spawn into. */
 static bool take_get_universe(struct pmi_rank *r, const struct pmi_command *c UNUSED)
 {
         answer_line(r, "cmd=universe_size rc=0 size=%u", r->pmi->world.n_ranks);
@@ -108,6 +112,7 @@ static bool take_get_universe(struct pmi_rank *r, const struct pmi_command *c UN
 static bool take_put(struct pmi_rank *r, const struct pmi_command *c)
 {
         const char *key = pmi_find_field(c, "key"), *value = pmi_find_field(c, "value");
+        /* An empty value is one, too. */
         int ret = key ? pmi_put(r, key, value ? value : "") : -EINVAL;
 
         if (ret == 0)
@@ -126,6 +131,7 @@ static bool take_get(struct pmi_rank *r, const struct pmi_command *c)
 
         if (!key)
                 return false;
+        /* Not one of the keys: the launcher tells it, and no node puts it. */
         if (!strcmp(key, "PMI_process_mapping"))
                 pmi1_tell_value(r, *r->pmi->mapping ? r->pmi->mapping : NULL);
         else
@@ -146,6 +152,7 @@ static bool take_finalize(struct pmi_rank *r, const struct pmi_command *c UNUSED
         return true;
 }
 
+/* False without a name, or with nothing to publish: no client asks so. */
 static bool take_name(struct pmi_rank *r, const struct pmi_command *c, uint8_t op)
 {
         const char *name = pmi_find_field(c, "service"), *port = pmi_find_field(c, "port");
@@ -171,6 +178,7 @@ static bool take_unpublish(struct pmi_rank *r, const struct pmi_command *c)
         return take_name(r, c, STORE_DELETE);
 }
 
+/* The lines of a spawn follow: there may be several programs, each with an endcmd. */
 static bool take_spawn(struct pmi_rank *r, const struct pmi_command *c UNUSED)
 {
         r->in_spawn = true;
@@ -225,6 +233,7 @@ int pmi_parse_claim(const struct pmi *p, char *line, size_t len, struct error *e
                 return err_set(err, EPROTO,
                                "its first message is not that of a client of PMI_PORT");
         for (uint32_t i = 0; i < p->n_ranks; i++)
+                /* A negative number, too, is only compared. */
                 if ((int64_t)p->ranks[i].rank == id && !p->ranks[i].left)
                         return (int)i;
         return err_set(err, ENOENT, "no rank %d runs on this node", id);
@@ -241,7 +250,8 @@ void pmi_begin(struct pmi *p, uint32_t index)
 {
         struct pmi_rank *r = &p->ranks[index];
 
-        buf_finish(&r->in);
+        buf_finish(&r->in); /* what an earlier connection left */
+        /* Four lines in one answer, as MPICH's client reads them. */
         answer_line(r, "cmd=initack rc=0\ncmd=set size=%u\ncmd=set rank=%u\ncmd=set debug=0",
                     p->world.n_ranks, r->rank);
 }
@@ -257,6 +267,7 @@ bool pmi1_take(struct pmi_rank *r, char *text, size_t len)
                 return take_spawn_line(r, text);
         if (pmi1_parse(&c, text, len) < 0)
                 return false;
+        /* init comes first, and again after finalize: the next program of a script. */
         is_init = !strcmp(c.name, "init");
         if (is_init != (r->state == PMI_NEW || r->state == PMI_FINALIZED) ||
             (r->wait != PMI_WAIT_NONE && strcmp(c.name, "abort") != 0))

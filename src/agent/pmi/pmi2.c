@@ -31,11 +31,13 @@ static void answer_body(struct pmi_rank *r, const char *name, const char *fmt, .
         if (r->thread)
                 buf_printf(&body, "thrid=%s;", r->thread);
         buf_appends(&body, rest);
+        /* Clients read six characters; a number to the right is one of the two forms. */
         buf_printf(&message, "%*zu", PMI2_LENGTH_SIZE, buf_len(&body));
         buf_append(&message, buf_data(&body), buf_len(&body));
         pmi_send(r, &message);
 }
 
+/* @failure is the errmsg, NULL = good. */
 static void answer_result(struct pmi_rank *r, const char *name, const char *failure)
 {
         if (failure)
@@ -49,6 +51,7 @@ void pmi2_release(struct pmi_rank *r, const char *failure)
         answer_result(r, "kvs-fence", failure ? "the fence failed" : NULL);
 }
 
+/* @value NULL = not found, which is a good answer in PMI-2. */
 static void answer_value(struct pmi_rank *r, const char *name, const char *value)
 {
         if (value)
@@ -62,6 +65,7 @@ void pmi2_tell_value(struct pmi_rank *r, const char *value)
         answer_value(r, "kvs-get", value);
 }
 
+/* Clients differ in the field in which they look for the port, so both are sent. */
 void pmi2_tell_name(struct pmi_rank *r, bool good, const char *port)
 {
         const char *name = r->asked == STORE_SET     ? "name-publish"
@@ -78,7 +82,7 @@ void pmi2_tell_name(struct pmi_rank *r, bool good, const char *port)
 
 static bool take_fullinit(struct pmi_rank *r, const struct pmi_command *c UNUSED)
 {
-        r->state = PMI_READY2;
+        r->state = PMI_READY2; /* before the answer, which may be followed by commands at once */
         answer_body(r, "fullinit",
                     "pmi-version=2;pmi-subversion=0;rank=%u;size=%u;appnum=%u;debugged=FALSE;"
                     "pmiverbose=FALSE;rc=0;",
@@ -126,7 +130,8 @@ static bool take_kvs_fence(struct pmi_rank *r, const struct pmi_command *c UNUSE
         return true;
 }
 
-/* Answers the ranks of the node that wait for @key of the node. */
+/* Answers the ranks of the node that wait for @key of the node. Each waiting rank gets the answer
+ * to its own request (thrid). */
 static void wake_node_key(struct pmi *p, const char *key)
 {
         for (uint32_t i = 0; i < p->n_ranks; i++) {
@@ -161,6 +166,7 @@ static bool take_get_node_attr(struct pmi_rank *r, const struct pmi_command *c)
 
         if (!key)
                 return false;
+        /* Without wait=TRUE a missing key is an answer. */
         if (value || !wait || strcmp(wait, "TRUE") != 0) {
                 answer_value(r, "info-getnodeattr", value);
                 return true;
@@ -260,6 +266,7 @@ bool pmi2_take(struct pmi_rank *r, char *text, size_t len)
             (r->wait != PMI_WAIT_NONE && strcmp(c.name, "abort") != 0) ||
             (r->state == PMI_OPENING2) != !strcmp(c.name, "fullinit"))
                 return false;
+        /* Kept until the answer, which may come later: a rank has one request at a time. */
         thread = pmi_find_field(&c, "thrid");
         free(r->thread);
         r->thread = thread ? xstrdup(thread) : NULL;

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A hash table of names and values, and a list of what was put here since the last fence. A key
+ * put twice is twice in the list, and the later value wins at every node, because pmi_keys_merge()
+ * goes through the list in order. Sizes are counted against PMI_KEYS_BYTES_MAX before memory is
+ * taken.
+ */
 #include "agent/pmi/pmi_keys.h"
 
 #include <errno.h>
@@ -19,6 +25,7 @@ static int set_pmi_key(struct pmi_keys *k, const char *name, size_t name_len, co
                        size_t value_len)
 {
         struct pmi_key *e;
+        /* The sum as it would be afterwards; nothing changes when it is too large. */
         size_t bytes = k->bytes;
 
         if (!name_len || name_len > PMI_KEY_MAX)
@@ -26,7 +33,7 @@ static int set_pmi_key(struct pmi_keys *k, const char *name, size_t name_len, co
         HASH_FIND(hh, k->by_name, name, name_len, e);
         bytes += value_len;
         bytes -= e ? strlen(e->value) : 0;
-        bytes += e ? 0 : sizeof(*e) + name_len + 2;
+        bytes += e ? 0 : sizeof(*e) + name_len + 2; /* with the two NULs */
         if (bytes > PMI_KEYS_BYTES_MAX)
                 return -ENOSPC;
         k->bytes = bytes;
@@ -45,6 +52,7 @@ int pmi_keys_put(struct pmi_keys *k, const char *key, const char *value)
         size_t key_len = strlen(key), value_len = strlen(value);
         int r;
 
+        /* The pending keys travel as one value of the store. 8: two lengths. */
         if (buf_len(&k->pending) + key_len + value_len + 8 > STORE_VALUE_MAX)
                 return -ENOSPC;
         r = set_pmi_key(k, key, key_len, value, value_len);
@@ -73,6 +81,7 @@ int pmi_keys_merge(struct pmi_keys *k, struct bytes pending)
                 const char *key = take_bytes(&in, PMI_KEY_MAX, &key_len);
                 const char *value = take_bytes(&in, STORE_VALUE_MAX, &value_len);
 
+                /* Names and values are texts here; a NUL would cut them. */
                 if (in.failed || memchr(key, '\0', key_len) || memchr(value, '\0', value_len))
                         return -EPROTO;
                 r = set_pmi_key(k, key, key_len, value, value_len);

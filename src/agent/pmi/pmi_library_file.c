@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The file is written once per job and node, before ranks of PMI-1 start; later calls find it. Its
+ * folder also takes the session files and shared memory of Open MPI, so all goes with the job's
+ * folder.
+ */
 #include "agent/pmi/pmi_library_file.h"
 
 #include <errno.h>
@@ -24,12 +29,14 @@ void pmi_library_write(const char *job_dir)
         CLEANUP(fd_closep) int fd = -1;
         int r = mkdir(folder, 0700) < 0 && errno != EEXIST ? -errno : 0;
 
+        /* Another call may have written it. */
         if (r == 0 && (fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0500)) < 0)
                 r = -errno;
         if (fd >= 0)
                 r = fd_write_all(fd, pmi_library_image, pmi_library_image_size);
         if (r == 0 || r == -EEXIST)
                 return;
+        /* A part of a library would crash ranks. */
         unlink(path);
         log_line(LOG_INFO, "no PMI-1 for Open MPI: cannot write %s: %s", path, strerror(-r));
 }
@@ -45,6 +52,7 @@ static uint32_t number_attempt(const struct launch_order *l)
         launch_order_world_name(l, name);
         for (const char *p = name; *p; p++)
                 hash = (hash ^ (uint8_t)*p) * 16777619;
+        /* Clears the highest bit of both halves. */
         return ((hash ^ l->restart) * 16777619) & 0x7fff7fff;
 }
 
@@ -59,12 +67,12 @@ void pmi_library_add_env(struct strv *env, const char *job_dir, const struct lau
                 return;
         for (uint32_t i = 0; i < l->n_ranks; i++)
                 buf_printf(&clique, i ? ",%u" : "%u", l->ranks[i].rank);
-        if (buf_append(&clique, "", 1) < 0)
+        if (buf_append(&clique, "", 1) < 0) /* the NUL */
                 return;
         strv_env_set(env, "HNLAUNCH_PMI_CLIQUE", (const char *)buf_data(&clique));
         strv_env_set_number(env, "FLUX_JOB_ID", number_attempt(l));
         strv_env_set(env, "FLUX_PMI_LIBRARY_PATH", library);
-        if (!strv_env_get(env, "OMPI_MCA_orte_tmpdir_base"))
+        if (!strv_env_get(env, "OMPI_MCA_orte_tmpdir_base")) /* a choice of the user stays */
                 strv_env_set(env, "OMPI_MCA_orte_tmpdir_base", folder);
         open_mpi_place_segments(env, folder);
 }

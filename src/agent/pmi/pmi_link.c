@@ -54,8 +54,8 @@ struct pmi_client {
 struct pmi_link {
         uv_loop_t *loop;
         struct pmi *pmi; /* NULL: being destroyed */
-        uv_timer_t late;
-        uint32_t *node_of_rank, *ranks, *programs;
+        uv_timer_t late; /* runs while a rank of this node waits, see on_late() */
+        uint32_t *node_of_rank, *ranks, *programs; /* lent to the engine, so freed last */
         struct pmi_client *clients;
         struct pmi_port *port; /* NULL: the ranks inherit descriptors */
         uint32_t n_ranks;
@@ -63,6 +63,7 @@ struct pmi_link {
         char address[INET_ADDRSTRLEN]; /* this node towards rank 0's; "" = not known, or one node */
 };
 
+/* Every handle and the owner hold a reference; the last one frees. */
 static void unref_pmi_link(struct pmi_link *link)
 {
         if (--link->handles > 0)
@@ -95,6 +96,7 @@ static void disconnect_client(struct pmi_client *k)
         k->conn = NULL;
 }
 
+/* Runs as long as a rank waits for ranks of this node. */
 static void on_late(uv_timer_t *t)
 {
         struct pmi_link *link = t->data;
@@ -109,6 +111,7 @@ static void send_to_pmi_client(void *ctx, uint32_t index, const void *bytes, siz
         struct pmi_client *k = &link->clients[index];
         uv_buf_t piece = uv_buf_init((char *)(uintptr_t)bytes, (unsigned)len);
 
+        /* A short write counts as a full socket, too. */
         if (k->conn && uv_try_write(&k->conn->stream, &piece, 1) != (int)len)
                 disconnect_client(k);
 }
@@ -209,7 +212,7 @@ int pmi_link_open(struct pmi_link *link, uint32_t rank, struct strv *env, int *r
         int fd;
 
         *ret_fd = -1;
-        if (!k || k->conn)
+        if (!k || k->conn) /* a rank of another order, or opened already */
                 return -EINVAL;
         if (*link->address && !strv_env_get(env, "PMI_HOSTNAME"))
                 strv_env_set(env, "PMI_HOSTNAME", link->address);
@@ -244,6 +247,7 @@ static void catch_up_pmi(struct pmi_client *k)
         uv_os_fd_t fd;
         ssize_t n = 1;
 
+        /* A limit, because a process that inherited the socket may go on writing. */
         for (int i = 0; i < LAST_WORDS && n > 0 && k->conn; i++) {
                 if (uv_fileno(&k->conn->handle, &fd) < 0)
                         return;
@@ -269,6 +273,7 @@ enum rank_mpi pmi_link_end(struct pmi_link *link, uint32_t rank)
 
         if (!k)
                 return RANK_MPI_UNUSED;
+        /* First: an abort or a finalize may be unread when the process has ended. */
         catch_up_pmi(k);
         disconnect_client(k);
         pmi_left(link->pmi, k->index);
@@ -288,6 +293,7 @@ static int claim_rank(void *ctx, int fd, char *line, size_t len, struct error *w
         if (index < 0)
                 return index;
         k = &link->clients[index];
+        /* The program before may have finalized without being read yet. */
         catch_up_pmi(k);
         if (!pmi_may_begin(link->pmi, k->index) || (k->conn && pmi_is_unused(link->pmi, k->index)))
                 return err_set(why, EBUSY, "rank %u is served already", k->rank);
@@ -320,6 +326,7 @@ static bool is_map_of_order(const struct pmi_link *link, const struct launch_ord
  * MPICH looks a name up as IPv4 unless it is told otherwise. */
 static void find_own_address(const char *to, char *ret, size_t size)
 {
+        /* Any port will do: connect() of UDP only looks for a route. */
         struct sockaddr_in addr = { .sin_family = AF_INET, .sin_port = htons(9) };
         socklen_t len = sizeof(addr);
         int fd = -1;
@@ -395,6 +402,6 @@ void pmi_link_destroy(struct pmi_link *link)
         for (uint32_t i = 0; i < link->n_ranks; i++)
                 disconnect_client(&link->clients[i]);
         pmi_destroy(link->pmi);
-        link->pmi = NULL;
+        link->pmi = NULL; /* close callbacks come later */
         uv_close((uv_handle_t *)&link->late, on_late_closed);
 }

@@ -24,6 +24,7 @@
 #include "base/macros.h"
 #include "base/memory.h"
 
+/* All ranks of a node may connect in one moment. A flood of refusals is logged in part only. */
 enum { CLIENTS_BACKLOG = 4096, REFUSALS_TOLD = 8 };
 
 /* A connection without its first line. */
@@ -75,6 +76,7 @@ static void close_newcomer(struct pmi_newcomer *c)
         uv_close((uv_handle_t *)&c->tcp, on_newcomer_closed);
 }
 
+/* Logs the reason, unless many were logged before. */
 static void refuse_newcomer(struct pmi_newcomer *c, const char *why)
 {
         struct pmi_port *p = c->port;
@@ -93,6 +95,7 @@ static void pass_newcomer(struct pmi_newcomer *c, size_t len)
         int copy;
 
         uv_fileno((uv_handle_t *)&c->tcp, &fd);
+        /* The receiver owns the duplicate; the handle here is closed as any other. */
         copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
         if (copy < 0) {
                 refuse_newcomer(c, strerror(errno));
@@ -111,6 +114,7 @@ static void on_newcomer_alloc(uv_handle_t *h, size_t suggested UNUSED, uv_buf_t 
 {
         struct pmi_newcomer *c = h->data;
 
+        /* One byte is left for the NUL. */
         *ret = uv_buf_init(c->line + c->len, (unsigned)(PMI_PORT_LINE_MAX - c->len));
 }
 
@@ -155,6 +159,7 @@ static void on_newcomer(uv_stream_t *listener, int status)
 
         if (status < 0)
                 return;
+        /* The oldest gives way: a client sends its first line at once. */
         if (p->n_waiting == PMI_PORT_WAITING_MAX)
                 refuse_newcomer(p->waiting, "too many connections wait");
         c = xcalloc(1, sizeof(*c));

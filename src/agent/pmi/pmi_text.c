@@ -19,10 +19,11 @@ static int add_pmi_field(struct pmi_command *c, char *text, bool is_pmi1)
 {
         char *equals = strchr(text, '=');
 
-        if (!equals || equals == text)
+        if (!equals || equals == text) /* a field without a name */
                 return -EPROTO;
         *equals = '\0';
         if (!c->name) {
+                /* PMI-1 begins the lines of a spawn with mcmd. */
                 if (strcmp(text, "cmd") != 0 && !(is_pmi1 && !strcmp(text, "mcmd")))
                         return -EPROTO;
                 c->name = equals + 1;
@@ -46,6 +47,7 @@ int pmi1_parse(struct pmi_command *c, char *text, size_t len)
         *c = (struct pmi_command){ 0 };
         if (memchr(text, '\0', len))
                 return -EPROTO;
+        /* Blanks may stand anywhere between fields. */
         for (; *text; text = next) {
                 if (*text == ' ') {
                         next = text + 1;
@@ -84,7 +86,7 @@ int pmi2_parse(struct pmi_command *c, char *text, size_t len)
                 return -EPROTO;
         for (; *text; text = end + 1) {
                 end = find_pmi2_end(text);
-                if (!end)
+                if (!end) /* every field of PMI-2 ends with a semicolon */
                         return -EPROTO;
                 *end = '\0';
                 if (add_pmi_field(c, text, false) < 0)
@@ -119,6 +121,7 @@ bool pmi_find_number(const struct pmi_command *c, const char *key, int *ret)
 
 int pmi1_frame(const struct buf *in, size_t *ret_len, size_t *ret_all)
 {
+        /* buf_data() of an empty buffer has nothing to search. */
         const unsigned char *p = buf_data(in), *end = NULL;
 
         if (buf_len(in))
@@ -140,7 +143,7 @@ int pmi2_frame(const struct buf *in, size_t *ret_len, size_t *ret_all)
                 return 0;
         for (size_t i = 0; i < PMI2_LENGTH_SIZE; i++) {
                 if (p[i] == ' ') {
-                        spaces += digits > 0;
+                        spaces += digits > 0; /* behind the digits: no further digit may follow */
                 } else if (p[i] >= '0' && p[i] <= '9' && !spaces) {
                         len = len * 10 + p[i] - '0';
                         digits++;
