@@ -19,14 +19,14 @@
 enum {
         TAG_LISTEN = 1,
         TAG_POP = 2,
-        TAG_IGNORED = 3, /* at most this many are never in flight: see next_tag() */
-        GET_BASE = 1 << 30,
-        SUPPLIES_MAX = 1 << 16,
-        FAILED = -46, /* PMIX_ERR_NOT_FOUND */
+        TAG_IGNORED = 3,        /* at most this many are never in flight: see next_tag() */
+        GET_BASE = 1 << 30,     /* tags from here on are numbers of requests of the helper */
+        SUPPLIES_MAX = 1 << 16, /* a bound on what other nodes can make the agent keep */
+        FAILED = -46,           /* PMIX_ERR_NOT_FOUND */
 };
 
 struct modex_supply {
-        uint32_t id, node, their_id;
+        uint32_t id, node, their_id; /* ours, and what the answer is named by */
 };
 
 struct direct_modex {
@@ -43,12 +43,14 @@ static struct bytes bytes_in(const struct buf *b)
         return (struct bytes){ buf_data(b), buf_len(b) };
 }
 
+/* The queue of @node, with the requests of other nodes. */
 static void put_queue_name(struct buf *b, uint32_t node)
 {
         buf_append(b, STORE_OWN_PREFIX, STORE_OWN_PREFIX_LEN);
         buf_printf(b, "modex/ask/%u", node);
 }
 
+/* The key of an answer. @node asks, and has named the request @id. */
 static void put_answer_name(struct buf *b, uint32_t node, uint32_t id)
 {
         buf_append(b, STORE_OWN_PREFIX, STORE_OWN_PREFIX_LEN);
@@ -62,6 +64,7 @@ static uint32_t next_tag(struct direct_modex *d)
         return d->last_tag;
 }
 
+/* Sends a request for one key, and frees @key. WAIT takes a list of keys. */
 static void send_modex_request(struct direct_modex *d, uint8_t op, uint32_t tag, struct buf *key,
                                struct bytes value)
 {
@@ -78,6 +81,7 @@ static void send_modex_request(struct direct_modex *d, uint8_t op, uint32_t tag,
         buf_finish(key);
 }
 
+/* Sends a WAIT or POP at this node's queue. */
 static void read_queue(struct direct_modex *d, uint8_t op, uint32_t tag)
 {
         struct buf key = BUF_INIT;
@@ -88,18 +92,21 @@ static void read_queue(struct direct_modex *d, uint8_t op, uint32_t tag)
 
 /* --- asked by another node -------------------------------------------------------------------- */
 
+/* Takes a request of another node. The helper gets a number of this node, because numbers of
+ * several nodes may be equal. */
 static void take_wish(struct direct_modex *d, struct bytes item)
 {
         struct reader in = READER_INIT(item.p, item.len);
         struct modex_supply s = { .node = take_u32(&in), .their_id = take_u32(&in) };
         uint32_t rank = take_u32(&in);
 
+        /* A malformed request is dropped, and the other node waits until the attempt ends. */
         if (!take_done(&in) || d->n_supplies == SUPPLIES_MAX)
                 return;
         s.id = ++d->last_id;
         d->supplies = xgrow(d->supplies, d->n_supplies, &d->cap, sizeof(s));
         d->supplies[d->n_supplies++] = s;
-        d->ops.wanted(d->ctx, s.id, rank);
+        d->ops.wanted(d->ctx, s.id, rank); /* may answer from inside */
 }
 
 void direct_modex_supply(struct direct_modex *d, uint32_t id, int32_t status, struct bytes data)
@@ -112,7 +119,7 @@ void direct_modex_supply(struct direct_modex *d, uint32_t id, int32_t status, st
                         continue;
                 put_answer_name(&key, d->supplies[i].node, d->supplies[i].their_id);
                 d->supplies[i] = d->supplies[--d->n_supplies];
-                put_u32(&value, (uint32_t)status);
+                put_u32(&value, (uint32_t)status); /* the status is in front of the data */
                 buf_append(&value, data.p, data.len);
                 send_modex_request(d, STORE_SET, next_tag(d), &key, bytes_in(&value));
                 return;
@@ -130,6 +137,7 @@ void direct_modex_ask(struct direct_modex *d, uint32_t id, uint32_t node, uint32
         put_u32(&wish, id);
         put_u32(&wish, rank);
         put_queue_name(&key, node);
+        /* The order of the two does not matter: the GET waits for the key. */
         send_modex_request(d, STORE_PUSH, next_tag(d), &key, bytes_in(&wish));
         put_answer_name(&key, d->node, id);
         send_modex_request(d, STORE_GET, GET_BASE + id % GET_BASE, &key, (struct bytes){ 0 });
@@ -143,13 +151,16 @@ static void take_modex_answer(struct direct_modex *d, uint32_t id, const struct 
         int32_t status;
 
         status = (int32_t)take_u32(&in);
+        /* The store has given up, because a rank has failed. */
         if (reply->status != STORE_OK || in.failed)
                 status = FAILED;
         else
                 data.p = take_rest(&in, &data.len);
         d->ops.answered(d->ctx, id, status, data);
         if (reply->status != STORE_OK)
+                /* No key to delete, as far as this node knows. */
                 return;
+        /* The answer is read once, and nobody else reads it. */
         put_answer_name(&key, d->node, id);
         send_modex_request(d, STORE_DELETE, next_tag(d), &key, (struct bytes){ 0 });
 }
@@ -163,8 +174,9 @@ static void on_modex_reply(void *ctx, const struct store_reply *reply)
         } else if (reply->tag == TAG_LISTEN && reply->status == STORE_OK) {
                 read_queue(d, STORE_POP, TAG_POP);
         } else if (reply->tag == TAG_POP && reply->status == STORE_OK) {
-                if (reply->number > 0)
+                if (reply->number > 0) /* 0: the queue is empty */
                         take_wish(d, reply->value);
+                /* The number includes the item, so 1 was the last. */
                 read_queue(d, reply->number > 1 ? STORE_POP : STORE_WAIT,
                            reply->number > 1 ? TAG_POP : TAG_LISTEN);
         }

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The order of the head becomes the struct of wire/helper/pmix_msg.h. All texts are lent to the
+ * struct but for the maps and the prefix, which are made here and freed after encoding.
+ */
 #include "agent/pmix/pmix_describe.h"
 
 #include <stdlib.h>
@@ -7,7 +11,9 @@
 #include "base/memory.h"
 #include "wire/helper/pmix_msg.h"
 
-/* Writes the maps as PMIx reads them: names of nodes, and "0,1;2,3" for the ranks of each. */
+/* Writes the maps as PMIx reads them: names of nodes, and "0,1;2,3" for the ranks of each. The
+ * ranks of a node are chained by arrays of the size of the job, so one pass over the ranks is
+ * enough. */
 static void put_maps(const uint32_t *node_of_rank, uint32_t n_ranks, uint32_t n_nodes,
                      struct buf *nodes, struct buf *ranks)
 {
@@ -49,8 +55,11 @@ void pmix_describe(struct buf *out, const struct pmix_setup *s, const uint32_t *
                                 .n_local = l->n_ranks,
                                 .programs = programs,
                                 .n_programs = l->n_ranks,
+                                /* Ranks of Open MPI then yield the processor while they wait. */
                                 .oversubscribed = l->n_ranks > s->cores,
                                 .folder = (char *)folder,
+                                /* The first program stands for all: the library is looked for
+                                 * beside its Open MPI. */
                                 .program = l->programs[0].argv.v[0],
                                 .cwd = l->cwd };
 
@@ -61,6 +70,7 @@ void pmix_describe(struct buf *out, const struct pmix_setup *s, const uint32_t *
         }
         launch_order_world_name(l, name);
         snprintf(job.run_id, sizeof(job.run_id), "%.63s", name);
+        /* Ranks inherit the agent's environment, so the agent's variable is theirs, too. */
         if (!prefix)
                 prefix = getenv("PMIX_PREFIX");
         job.prefix = xstrdup(prefix ? prefix : "");

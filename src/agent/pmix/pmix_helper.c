@@ -25,8 +25,8 @@ struct pmix_helper {
         struct pmix_helper_ops ops;
         void *ctx;
         pid_t pid;
-        int fd;
-        bool ended, killed;
+        int fd;             /* the agent's end */
+        bool ended, killed; /* ended: told to ops; killed: @ops may not be called any more */
         struct buf in, out;
         uv_poll_t poll;
 };
@@ -56,6 +56,7 @@ static bool read_helper(struct pmix_helper *h)
 {
         size_t room = MAX(frame_missing(&h->in), (size_t)READ_SIZE);
         void *to = buf_reserve(&h->in, room);
+        /* Without memory the helper counts as ended: its frames cannot be read. */
         ssize_t n = to ? read(h->fd, to, room) : -1;
         struct frame f;
         int r = 0;
@@ -64,6 +65,7 @@ static bool read_helper(struct pmix_helper *h)
                 return false;
         if (n > 0)
                 buf_advance(&h->in, (size_t)n);
+        /* A frame may end the service, and with the service this object. */
         while (!h->killed && (r = frame_peek(&h->in, &f, NULL)) > 0) {
                 h->ops.frame(h->ctx, &f);
                 frame_consume(&h->in, &f);
@@ -129,6 +131,8 @@ struct pmix_helper *pmix_helper_start(uv_loop_t *loop, const struct strv *env,
         h->ctx = ctx;
         h->fd = fds[0];
         r = carried_program_spawn(&h->pid, "hnlaunch-pmix", pmix_image, pmix_image_size,
+                                  /* The loader needs the environment of the ranks, so that libpmix
+                                   * is theirs. Messages of libpmix go to the agent's stderr. */
                                   (struct spawn){ .env = env->v,
                                                   .cwd = "/",
                                                   .fds = { fds[1], SPAWN_NULL, SPAWN_INHERIT } },
@@ -137,7 +141,7 @@ struct pmix_helper *pmix_helper_start(uv_loop_t *loop, const struct strv *env,
         if (r == 0 && (fd_set_nonblock(h->fd) < 0 || uv_poll_init(loop, &h->poll, h->fd) < 0))
                 r = err_set(err, ENOMEM, "cannot watch a socket");
         if (r < 0) {
-                if (h->pid)
+                if (h->pid) /* the agent reaps all children */
                         kill(h->pid, SIGKILL);
                 fd_close(h->fd);
                 free(h);

@@ -24,6 +24,7 @@
 #include "wire/helper/pmix_msg.h"
 
 enum {
+        /* Numbers of PMIx; src/pmix/pmix_abi.h is the helper's. */
         FENCE_FAILED = -61, /* PMIX_ERR_LOST_CONNECTION */
         NO_SUCH_RANK = -46, /* PMIX_ERR_NOT_FOUND */
         FENCES_MAX = 1024,  /* under way */
@@ -31,7 +32,7 @@ enum {
 
 struct pmix_rank {
         uint32_t rank;
-        bool begun, finalized;
+        bool begun, finalized; /* as the helper says; a rank may begin again */
         struct strv env;
         struct relay_client *client; /* NULL until the rank has begun */
 };
@@ -53,8 +54,8 @@ struct pmix_service {
         struct direct_modex *modex;
         struct pmix_fence **fences; /* under way */
         size_t n_fences, cap;
-        uint32_t *node_of_rank, world_size;
-        struct pmix_rank *ranks; /* of this node */
+        uint32_t *node_of_rank, world_size; /* of all ranks of the job */
+        struct pmix_rank *ranks;            /* of this node */
         uint32_t n_ranks;
         bool ready;
 };
@@ -75,6 +76,7 @@ static void send_note(struct pmix_service *p, uint8_t type, const struct pmix_no
 
 /* --- what the helper tells of ranks ----------------------------------------------------------- */
 
+/* Takes the variables of a rank over. A malformed message leaves the rank without any. */
 static void on_service_env(struct pmix_service *p, const struct frame *f)
 {
         struct pmix_rank *r;
@@ -83,6 +85,7 @@ static void on_service_env(struct pmix_service *p, const struct frame *f)
         if (pmix_env_decode(&m, f, NULL) < 0)
                 return;
         r = find_pmix_rank(p, m.rank);
+        /* After READY the ranks may have been started with the earlier variables. */
         if (r && !p->ready) {
                 strv_finish(&r->env);
                 r->env = m.vars;
@@ -100,6 +103,7 @@ static void on_service_ready(struct pmix_service *p, const struct pmix_note *m)
         p->ops.ready(p->ctx);
 }
 
+/* The text is copied first, because the callback may free the helper and its buffer. */
 static void on_service_failed(struct pmix_service *p, const struct pmix_note *m)
 {
         char *why = xstrndup((const char *)m->data, m->len);
@@ -108,10 +112,12 @@ static void on_service_failed(struct pmix_service *p, const struct pmix_note *m)
         free(why);
 }
 
+/* HELLO and ABORT are answered, but nothing depends on the answers. */
 static void ignore_reply(void *ctx UNUSED, const struct store_reply *reply UNUSED)
 {
 }
 
+/* Once for each rank: a second PMIx_Init joins nothing. */
 static void join_store(struct pmix_service *p, struct pmix_rank *r)
 {
         static const struct relay_client_ops ops = { .reply = ignore_reply };
@@ -125,7 +131,7 @@ static void join_store(struct pmix_service *p, struct pmix_rank *r)
 static void abort_as(struct pmix_service *p, struct pmix_rank *r, int32_t code, struct bytes text)
 {
         text.len = MIN(text.len, (size_t)STORE_TEXT_MAX);
-        join_store(p, r);
+        join_store(p, r); /* an abort needs a client, also before PMIx_Init */
         if (r->client)
                 relay_request(r->client,
                               &(struct store_request){
@@ -145,7 +151,7 @@ static void on_rank_begun(struct pmix_service *p, const struct pmix_note *m)
         if (!r)
                 return;
         r->begun = true;
-        r->finalized = false;
+        r->finalized = false; /* a second PMIx_Init */
         join_store(p, r);
 }
 
@@ -180,6 +186,7 @@ static void drop_fence(struct pmix_fence *f)
         free(f);
 }
 
+/* Values of all nodes are put together without lengths, as libpmix takes them. */
 static void on_fence_value(void *ctx, uint32_t node UNUSED, struct bytes value)
 {
         struct pmix_fence *f = ctx;
@@ -193,6 +200,7 @@ static void on_fence_done(void *ctx, enum store_status status, struct bytes text
         struct pmix_note answer = { .id = f->id };
 
         if (status != STORE_OK || buf_failed(&f->values) ||
+            /* Room for the fields of FENCED. */
             buf_len(&f->values) > FRAME_MAX - FRAME_HEADER - 64) {
                 log_line(LOG_INFO, "a PMIx fence has failed: %.*s", (int)text.len,
                          (const char *)text.p);
@@ -219,6 +227,7 @@ static void on_fence(struct pmix_service *p, const struct pmix_note *m)
         if (r == 0)
                 r = fence_begin(p->fence, m->n_ranks ? m->ranks : NULL, m->n_ranks,
                                 (struct bytes){ m->data, m->len }, w);
+        /* fence_begin() calls nothing back after an error. */
         if (r < 0)
                 on_fence_done(f, STORE_INVALID, bytes_of(strerror(-r)));
 }
@@ -226,6 +235,7 @@ static void on_fence(struct pmix_service *p, const struct pmix_note *m)
 void pmix_service_each_wait(const struct pmix_service *p,
                             void (*fn)(void *ctx, uint32_t rank, uint64_t since_ns), void *ctx)
 {
+        /* The oldest fence of all ranks. Which of the ranks have arrived is not known. */
         uint64_t since_ns = UINT64_MAX;
 
         for (size_t i = 0; i < p->n_fences; i++)
@@ -240,6 +250,7 @@ void pmix_service_each_wait(const struct pmix_service *p,
 
 static void on_rank_wanted(struct pmix_service *p, const struct pmix_note *m)
 {
+        /* The rank comes from a helper that runs foreign code. */
         if (p->modex && m->rank < p->world_size)
                 direct_modex_ask(p->modex, m->id, p->node_of_rank[m->rank], m->rank);
         else
@@ -258,6 +269,7 @@ static void on_modex_wanted(void *ctx, uint32_t id, uint32_t rank)
 {
         struct pmix_service *p = ctx;
 
+        /* Another node may ask for a rank that does not run here. */
         if (find_pmix_rank(p, rank))
                 send_note(p, PMIX_MSG_FETCH, &(struct pmix_note){ .id = id, .rank = rank });
         else
@@ -302,6 +314,7 @@ static void on_helper_ended(void *ctx)
 
 /* --- life cycle ------------------------------------------------------------------------------- */
 
+/* 0, or a negative errno with @err; pmix_service_end() frees the parts made so far. */
 static int start_parts(struct pmix_service *p, const struct pmix_setup *s, struct error *err)
 {
         static const struct pmix_helper_ops ops = { .frame = on_helper_frame,
@@ -316,12 +329,14 @@ static int start_parts(struct pmix_service *p, const struct pmix_setup *s, struc
         p->node_of_rank = node_map_expand(&l->mpi.map, l->world_size, l->num_nodes);
         if (!p->node_of_rank)
                 return err_set(err, EPROTO, "an order with a wrong map of the ranks");
+        /* The map comes from the head, the ranks from the order: both must agree. */
         for (uint32_t i = 0; i < p->n_ranks; i++)
                 if (p->ranks[i].rank >= p->world_size ||
                     p->node_of_rank[p->ranks[i].rank] != l->node_rank)
                         return err_set(err, EPROTO, "an order with a wrong map of the ranks");
         world.node_of_rank = p->node_of_rank;
         p->fence = fence_create(s->relay, world);
+        /* On one node no data of other nodes can be asked for. */
         if (l->num_nodes > 1)
                 p->modex = direct_modex_create(s->relay, l->node_rank, modex, p);
         if (!p->fence || (l->num_nodes > 1 && !p->modex))
@@ -354,6 +369,7 @@ struct pmix_service *pmix_service_start(const struct pmix_setup *s, struct pmix_
                 pmix_service_end(p);
                 return NULL;
         }
+        /* Queued before the helper reads; the answers come by on_helper_frame(). */
         pmix_describe(pmix_helper_out(p->helper), s, p->node_of_rank, folder);
         pmix_helper_flush(p->helper);
         return p;
@@ -363,7 +379,8 @@ void pmix_service_end(struct pmix_service *p)
 {
         if (!p)
                 return;
-        if (p->helper)
+        if (p->helper) /* NULL after a failed start */
+                /* First: no frame of the helper may come while the rest is freed. */
                 pmix_helper_kill(p->helper);
         fence_destroy(p->fence);
         direct_modex_destroy(p->modex);
