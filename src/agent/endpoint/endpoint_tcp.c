@@ -60,7 +60,7 @@ bool endpoint_tcp_is_crowded(struct endpoint_tcp *e)
 {
         if (e->conns.n <= e->conns.max)
                 return false;
-        if (!e->conns.told)
+        if (!e->conns.told) /* once in an attempt, see apply_order() */
                 log_line(LOG_WARN,
                          "closed a connection to the store: %zu are open, and the other open files "
                          "of ulimit -n are for ranks",
@@ -72,6 +72,7 @@ bool endpoint_tcp_is_crowded(struct endpoint_tcp *e)
 void endpoint_tcp_reserve(struct endpoint_tcp *e, size_t fds)
 {
         struct rlimit limit;
+        /* The usual soft limit, when the limit is not known or has no end. */
         size_t all = 1024;
 
         if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
@@ -98,8 +99,9 @@ static void steer_still_conns(struct endpoint_tcp *e)
 {
         struct tcp_conn *c, *next;
 
+        /* A command may fill the uplink, and so pause the endpoint again. */
         for (c = e->still; c && !e->paused; c = next) {
-                next = c->still_link.next;
+                next = c->still_link.next; /* steering takes a connection off the list */
                 tcp_conn_steer(c);
         }
 }
@@ -122,11 +124,12 @@ static void sweep_past_groups(struct endpoint_tcp *e)
         struct store_request req = { .op = STORE_DELETE };
         struct tcp_groups *g = &e->groups;
 
+        /* Few at a time: the deletions share the uplink with the commands of ranks. */
         while (!e->paused && g->under_way < SWEEPS_MAX &&
                generations_take_leftover(g->generations, &req.key)) {
                 if (!g->sweeper)
                         g->sweeper = relay_client_create(e->relay, relay_ops, g);
-                if (!g->sweeper)
+                if (!g->sweeper) /* no memory: the key stays */
                         return;
                 req.tag = ++g->tag;
                 g->under_way++;
@@ -152,6 +155,7 @@ void endpoint_tcp_turn(struct endpoint_tcp *e)
         if (unfinished_turn(&e->unfinished))
                 steer_still_conns(e);
         sweep_past_groups(e);
+        /* After all commands of the turn: the last writer's answers leave in one call. */
         tcp_conn_flush(e);
         tcp_conn_forget_shared(e);
         unfinished_arm(&e->unfinished);
@@ -201,6 +205,7 @@ static int listen_with(struct endpoint_tcp *e, uv_loop_t *loop, int fd)
 
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
         setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+        /* A node that is gone without a word is noticed after KEEPALIVE_S and six probes. */
         setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
         setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
         setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
@@ -224,6 +229,7 @@ static int listen_on_loopback(struct endpoint_tcp *e, uv_loop_t *loop)
         struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
         int fd = port_bind((struct sockaddr *)&four, sizeof(four), 1), r;
 
+        /* A rank or another program has taken the number; the head hears of the new one. */
         if (fd == -EADDRINUSE && e->port) {
                 four.sin_port = 0;
                 fd = port_bind((struct sockaddr *)&four, sizeof(four), 1);
@@ -252,6 +258,7 @@ static int listen_as_ordered(struct endpoint_tcp *e, uv_loop_t *loop, int fd,
         if (fd >= 0 && getsockname(fd, (struct sockaddr *)&addr, &len) == 0)
                 port = sockdiag_port((struct sockaddr *)&addr);
         e->port = port;
+        /* @fd is bound to all addresses; the number is bound again on loopback. */
         if (order->mode == ENDPOINT_LOOPBACK) {
                 fd_close(fd);
                 r = listen_on_loopback(e, loop);
@@ -276,6 +283,7 @@ static void on_closed(uv_handle_t *h)
         endpoint_tcp_unref(h->data);
 }
 
+/* Begins an attempt: limits, token, peers, an empty list of groups, and warnings anew. */
 static void apply_order(struct endpoint_tcp *e, const struct endpoint_order *order)
 {
         e->limits = (struct tcpstore_limits)TCPSTORE_LIMITS;
@@ -287,9 +295,11 @@ static void apply_order(struct endpoint_tcp *e, const struct endpoint_order *ord
         e->told = 0;
         e->unfinished.told = false;
         e->conns.told = false;
-        endpoint_tcp_reserve(e, SIZE_MAX);
+        endpoint_tcp_reserve(e, SIZE_MAX); /* until the number of ranks is known: half of all */
 }
 
+/* Closes all connections and ends the deletions. The close callbacks come later, so a renewed
+ * endpoint has clients of before for a moment; none of them is read any more. */
 static void close_connections(struct endpoint_tcp *e)
 {
         struct tcp_conn *c, *next;
@@ -338,7 +348,7 @@ struct endpoint_tcp *endpoint_tcp_create(uv_loop_t *loop, int fd,
         unfinished_init(&e->unfinished, loop, &tcp_conn_unfinished, &e->paused,
                         ENDPOINT_TCP_PATIENCE_MS, e);
         apply_order(e, order);
-        e->handles = 1;
+        e->handles = 1; /* the timer */
         if (listen_as_ordered(e, loop, fd, order, err) == 0)
                 return e;
         endpoint_tcp_destroy(e);

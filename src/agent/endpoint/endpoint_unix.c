@@ -83,6 +83,7 @@ static void unref_unix_endpoint(struct endpoint_unix *e)
         free(e);
 }
 
+/* The memory of the client's half frame is free now, so other clients may go on. */
 static void on_client_closed(uv_handle_t *h)
 {
         struct unix_client *c = h->data;
@@ -107,7 +108,8 @@ static void close_client(struct unix_client *c)
         uv_close((uv_handle_t *)&c->pipe, on_client_closed);
 }
 
-/* False: no client may say this. Only shape and limits are looked at here. */
+/* False: no client may say this. Only shape and limits are looked at here. A false answer closes
+ * the connection. */
 static bool relay_client_frame(struct unix_client *c, const struct frame *f)
 {
         struct store_head h = store_body_head(f->body, f->len);
@@ -116,7 +118,7 @@ static bool relay_client_frame(struct unix_client *c, const struct frame *f)
         if (f->type != MSG_STORE || h.op >= STORE_OPS || c->inflight >= STORE_INFLIGHT_MAX ||
             store_request_decode(&req, f->body, f->len, NULL) < 0)
                 return false;
-        if (store_op_has_answer(req.op))
+        if (store_op_has_answer(req.op)) /* counted down in on_reply() */
                 c->inflight++;
         relay_request(c->relay, &req);
         store_request_finish(&req);
@@ -126,6 +128,7 @@ static bool relay_client_frame(struct unix_client *c, const struct frame *f)
 static void on_alloc(uv_handle_t *h, size_t suggested UNUSED, uv_buf_t *ret)
 {
         struct unix_client *c = h->data;
+        /* A client with half a frame reads into a buffer of its own. */
         struct buf *to = buf_len(&c->in) ? &c->in : &c->endpoint->shared;
         size_t n = unfinished_read_size(&c->endpoint->unfinished, &c->part, READ_SIZE);
 
@@ -143,6 +146,7 @@ static void take_client_bytes(struct unix_client *c, size_t n)
         struct frame f;
         int ret;
 
+        /* The bytes have been read into the shared buffer: the client takes the buffer over. */
         if (buf_len(&c->in) == 0) {
                 c->in = *shared;
                 *shared = (struct buf)BUF_INIT;
@@ -157,7 +161,7 @@ static void take_client_bytes(struct unix_client *c, size_t n)
         if (buf_len(&c->in))
                 return;
         /* Return the empty buffer, unless a large value has made it large. */
-        buf_finish(shared);
+        buf_finish(shared); /* may be one that another read has made since */
         if (c->in.cap > 2 * READ_SIZE)
                 buf_finish(&c->in);
         *shared = c->in;
@@ -183,6 +187,8 @@ static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *to UNUSED)
 static void update_client_reading(struct unix_client *c)
 {
         struct unfinished *u = &c->endpoint->unfinished;
+        /* Answers that the client leaves unread count, and no new requests of this client are
+         * read. */
         size_t unread = uv_stream_get_write_queue_size((uv_stream_t *)&c->pipe);
         bool want = !c->endpoint->paused && unread < UNREAD_PAUSE;
 
@@ -207,6 +213,7 @@ static void steer_unix_part(struct unfinished_part *p)
         update_client_reading(client_of_part(p));
 }
 
+/* A client that has not said HELLO is rank -1 in the log. */
 static void name_unix_part(const struct unfinished_part *p, char *to, size_t size)
 {
         snprintf(to, size, "rank %d", relay_client_rank(client_of_part(p)->relay));
@@ -229,6 +236,7 @@ static void turn_unfinished_frames(struct endpoint_unix *e)
 {
         struct unix_client *c;
 
+        /* Clients are closed after the endpoint, too. */
         if (uv_is_closing((uv_handle_t *)&e->unfinished.timer))
                 return;
         if (unfinished_turn(&e->unfinished)) {
@@ -238,6 +246,7 @@ static void turn_unfinished_frames(struct endpoint_unix *e)
         unfinished_arm(&e->unfinished);
 }
 
+/* False also when the kernel does not know the peer. */
 static bool is_same_user(uv_pipe_t *pipe)
 {
         struct ucred peer;
@@ -248,6 +257,7 @@ static bool is_same_user(uv_pipe_t *pipe)
                getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.uid == geteuid();
 }
 
+/* A write that is done may make room for reading; a failed write ends the client. */
 static void on_written(uv_write_t *req, int status)
 {
         struct unix_client *c = req->handle->data;
@@ -283,15 +293,16 @@ static void send_client_frame(struct unix_client *c)
         size_t len = buf_len(frame);
         size_t queued = uv_stream_get_write_queue_size((uv_stream_t *)&c->pipe);
         uv_buf_t piece = uv_buf_init((char *)(uintptr_t)buf_data(frame), (unsigned)len);
+        /* The limit is kept before the bytes are queued, so no client can make the agent grow. */
         int n = buf_failed(frame) || queued + len > UNREAD_MAX ? -ENOMEM : 0;
 
-        if (n == 0 && queued == 0)
+        if (n == 0 && queued == 0) /* else bytes would overtake those in the queue */
                 n = uv_try_write((uv_stream_t *)&c->pipe, &piece, 1);
         if (n == UV_EAGAIN)
                 n = 0;
         if (n >= 0 && (size_t)n < len)
                 n = queue_client_bytes(c, buf_data(frame) + n, len - (size_t)n);
-        if (frame->cap > 2 * READ_SIZE || buf_failed(frame))
+        if (frame->cap > 2 * READ_SIZE || buf_failed(frame)) /* a large answer has made it large */
                 buf_finish(frame);
         else
                 buf_clear(frame);
@@ -314,6 +325,7 @@ static void on_reply(void *ctx, const struct store_reply *reply)
                          relay_client_rank(c->relay), (int)reply->text.len,
                          (const char *)reply->text.p);
         }
+        /* The counters above are kept also for a client whose close callback has not come. */
         if (c->closing)
                 return;
         mark = frame_begin(&c->endpoint->frame, MSG_STORE);
@@ -322,6 +334,7 @@ static void on_reply(void *ctx, const struct store_reply *reply)
         send_client_frame(c);
 }
 
+/* An event for this client or for all, within the same limit of unread bytes. */
 static void on_event(void *ctx, const struct store_event *event)
 {
         struct unix_client *c = ctx;
@@ -443,8 +456,9 @@ static int listen_on_path(struct endpoint_unix *e, struct error *err)
                 return err_set(err, ENAMETOOLONG, "%s: too long for a socket", e->path);
         if (ensure_own_folder(e, err) < 0)
                 return -err->code;
+        /* The folder is ours alone, so an old socket there is of an earlier agent. */
         unlink(e->path);
-        mask = umask(0177);
+        mask = umask(0177); /* no window between bind() and chmod() */
         ret = uv_pipe_bind(&e->listener, e->path);
         umask(mask);
         e->bound = ret == 0;
@@ -465,7 +479,7 @@ struct endpoint_unix *endpoint_unix_create(uv_loop_t *loop, const char *path, st
         uv_pipe_init(loop, &e->listener, 0);
         unfinished_init(&e->unfinished, loop, &unix_unfinished, &e->paused, 0, e);
         e->listener.data = e;
-        e->handles = 2;
+        e->handles = 2; /* listener and timer */
         if (listen_on_path(e, &local) == 0)
                 return e;
         endpoint_unix_destroy(e);

@@ -31,6 +31,7 @@ struct group_mark {
         UT_hash_handle hh;
 };
 
+/* A name set in a generation, for the deletion; later an entry of @leftovers. */
 struct group_name {
         struct group_name *next;
         UT_hash_handle hh;
@@ -66,6 +67,7 @@ static bool key_has_at(struct bytes key, size_t at, const char *text)
         return key.len >= at + len && memcmp((const char *)key.p + at, text, len) == 0;
 }
 
+/* Returns the first place from @at on without a digit. */
 static size_t skip_digits(struct bytes key, size_t at)
 {
         while (at < key.len && ((const char *)key.p)[at] >= '0' && ((const char *)key.p)[at] <= '9')
@@ -128,7 +130,7 @@ static void add_group_mark(struct group_mark **set, uint64_t hash)
 {
         struct group_mark *m;
 
-        if (!hash || has_group_mark(*set, hash))
+        if (!hash || has_group_mark(*set, hash)) /* 0 = not known */
                 return;
         m = xcalloc(1, sizeof(*m));
         m->hash = hash;
@@ -146,11 +148,13 @@ static void free_group_marks(struct group_mark **set)
         }
 }
 
+/* Notes a name once. The first use counts, since the key may be set many times. */
 static void remember_name(struct generations *g, struct generation *of, struct bytes key)
 {
         struct group_name *n;
 
         HASH_FIND(hh, of->names, key.p, key.len, n);
+        /* The key is not deleted then. */
         if (n || g->held + sizeof(*n) + key.len > GENERATION_NAMES_MAX)
                 return;
         n = xcalloc(1, sizeof(*n) + key.len);
@@ -162,6 +166,7 @@ static void remember_name(struct generations *g, struct generation *of, struct b
 
 /* --- generations ------------------------------------------------------------------------------ */
 
+/* The list is never empty: generations_create() makes generation 0. */
 static struct generation *get_newest(const struct generations *g)
 {
         return g->list->prev;
@@ -171,10 +176,12 @@ static void add_generation(struct generations *g)
 {
         struct generation *n = xcalloc(1, sizeof(*n));
 
+        /* A generation is never reused, so numbers tell the order. */
         n->number = g->list ? get_newest(g)->number + 1 : 0;
         DL_APPEND(g->list, n);
 }
 
+/* The names wait in @leftovers until sweep_past_groups() takes them. */
 static void drop_generation(struct generations *g, struct generation *old)
 {
         struct group_name *n, *next;
@@ -190,6 +197,7 @@ static void drop_generation(struct generations *g, struct generation *old)
         free(old);
 }
 
+/* After each arrival and departure. A generation with clients stays, however old. */
 static void drop_old_generations(struct generations *g)
 {
         struct generation *old, *next;
@@ -207,6 +215,7 @@ static bool is_of_later_group(const struct generations *g, const struct generati
 {
         const struct generation *newest = get_newest(g);
 
+        /* A member that has left before this one came cannot be of the same group. */
         if (newest->closed && newest->closed < c->born)
                 return true;
         if (opening && has_group_mark(newest->openings, opening))
@@ -234,6 +243,7 @@ static void join_as_clone(struct generations *g, struct generation_client *c)
         c->of = get_newest(g);
         if (!c->process)
                 return;
+        /* From the newest back to the first. */
         for (of = c->of;; of = of->prev) {
                 if (has_group_mark(of->processes, c->process)) {
                         c->of = of;
@@ -244,6 +254,7 @@ static void join_as_clone(struct generations *g, struct generation_client *c)
         }
 }
 
+/* Places the client with the first key of a group that the client names. */
 static void join_generation(struct generations *g, struct generation_client *c,
                             const struct tcpstore_command *cmd)
 {
@@ -264,7 +275,7 @@ void generation_leave(struct generations *g, struct generation_client *c)
         if (!c->of)
                 return;
         c->of->clients--;
-        if (c->born && !c->of->closed)
+        if (c->born && !c->of->closed) /* the first member that leaves */
                 c->of->closed = ++g->time;
         c->of = NULL;
         drop_old_generations(g);
@@ -272,6 +283,7 @@ void generation_leave(struct generations *g, struct generation_client *c)
 
 /* --- commands --------------------------------------------------------------------------------- */
 
+/* Whether the command can make a key, which is to be deleted one day. */
 static bool sets_keys(enum tcpstore_op op)
 {
         return op == TCPSTORE_SET || op == TCPSTORE_COMPARE_SET || op == TCPSTORE_ADD ||
@@ -297,10 +309,13 @@ static void take_key(struct generations *g, struct generation_client *c,
                 remember_name(g, c->of, key);
 }
 
+/* Notes what a client says of itself before the first key of a group: its process in PING, and with
+ * ADD init/ that it is a member. */
 static void meet_client(struct generations *g, struct generation_client *c, const char *host,
                         const struct tcpstore_command *cmd)
 {
         if (cmd->op == TCPSTORE_PING) {
+                /* The number of a process is unique on a host only; the NUL keeps the two apart. */
                 c->process = hash_bytes(HASH_SEED, host, strlen(host) + 1);
                 c->process = hash_bytes(c->process, &cmd->number, sizeof(cmd->number));
         } else if (cmd->op == TCPSTORE_ADD && cmd->key.len == sizeof(MEMBER_KEY) - 1 &&
@@ -312,6 +327,7 @@ static void meet_client(struct generations *g, struct generation_client *c, cons
 void generation_command(struct generations *g, struct generation_client *c, const char *host,
                         const struct tcpstore_command *cmd)
 {
+        /* Generation 0 keeps all names, so nothing is to be looked at. */
         if (c->of && !c->of->number)
                 return;
         if (!c->of)
@@ -327,6 +343,7 @@ bool generation_renames(const struct generation_client *c)
         return c->of && c->of->number;
 }
 
+/* Reads a u64 as the store writes numbers: the lowest byte first. */
 static uint64_t get_length(const unsigned char *p)
 {
         uint64_t v = 0;
@@ -347,13 +364,15 @@ uint32_t generation_list(const struct generation_client *c, struct bytes answer,
         name_generation(c->of, name);
         for (; end - p >= 8; p += 8 + key.len) {
                 key = (struct bytes){ p + 8, get_length(p) };
-                if (key.len > (size_t)(end - p) - 8)
+                if (key.len > (size_t)(end - p) - 8) /* the answer of the store is malformed */
                         break;
-                if (find_group_part(key, GROUP_PART))
+                if (find_group_part(key, GROUP_PART)) /* of generation 0 */
                         continue;
                 buf_append(to, p, 8 + key.len);
                 at = find_group_part(key, name);
                 if (at && !buf_failed(to))
+                        /* The copy in @to is changed, not the answer, which other clients may
+                         * share. */
                         memcpy(to->mem + to->end - key.len + at, GROUP_PART, PART_LEN);
                 n++;
         }

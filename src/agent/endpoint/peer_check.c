@@ -34,7 +34,7 @@ struct peer_check {
         struct strv told;
         uint32_t rejected;
         bool ask_owners;
-        bool own_read;
+        bool own_read; /* @own is filled at the first need */
 };
 
 /* --- sets of addresses ------------------------------------------------------------------------ */
@@ -90,6 +90,7 @@ void peer_check_destroy(struct peer_check *c)
 
 bool peer_check_disconnected(int fd)
 {
+        /* TCP_ESTABLISHED alone has an open other end; CLOSE_WAIT is an end of file. */
         struct tcp_info info = { 0 };
         socklen_t len = sizeof(info);
 
@@ -97,11 +98,13 @@ bool peer_check_disconnected(int fd)
                info.tcpi_state != TCP_ESTABLISHED;
 }
 
+/* 0: a process of the same user. -EPERM with @why, or -ENOTCONN: the other end is closed. */
 static int admit_local_peer(struct peer_check *c, int fd, const struct sockaddr *theirs,
                             const struct sockaddr *ours, struct error *why)
 {
         struct sockdiag_owner owner;
 
+        /* No owner: as a rule the client has closed meanwhile, which is no fault. */
         if (sockdiag_find(&c->diag, theirs, ours, &owner, why) < 0)
                 return peer_check_disconnected(fd) ? -ENOTCONN : -EPERM;
         if (owner.uid != geteuid())
@@ -146,6 +149,7 @@ int peer_check_admit(struct peer_check *c, int fd, struct tcp_peer *ret, struct 
         ret->port = sockdiag_port(peer);
         ret->own_port = sockdiag_port(self);
         loopback = IN6_IS_ADDR_LOOPBACK(&from) || (four && addr[12] == 127);
+        /* A connection of this machine to an own address comes from the same address. */
         if (loopback || IN6_ARE_ADDR_EQUAL(&from, &to) || has_own_address(c, addr))
                 return admit_local_peer(c, fd, peer, self, why);
         if (!has_address(&c->peers, addr))
@@ -156,6 +160,8 @@ int peer_check_admit(struct peer_check *c, int fd, struct tcp_peer *ret, struct 
 void peer_check_reject(struct peer_check *c, const struct tcp_peer *peer, int id, const char *why)
 {
         c->rejected++;
+        /* One line for each address, for a limited number of addresses: a scan must not fill the
+         * log. */
         if (c->told.n >= TOLD_MAX || strv_has(&c->told, peer->addr))
                 return;
         strv_push(&c->told, peer->addr);

@@ -36,7 +36,7 @@ struct peer_group {
         struct wait_list asked, gathered;
         bool ready;
         struct peer_group *prev, *next; /* in the list @ready */
-        UT_hash_handle hh, by_number;
+        UT_hash_handle hh, by_number;   /* in the table of open questions */
 };
 
 struct peer_owners {
@@ -66,6 +66,7 @@ static void append_wait(struct wait_list *l, struct peer_wait *w)
         l->v[l->n++] = w;
 }
 
+/* Puts the group into the list of groups with a question to send, or takes it out. */
 static void set_group_ready(struct peer_group *g, bool ready)
 {
         if (g->ready == ready)
@@ -77,6 +78,7 @@ static void set_group_ready(struct peer_group *g, bool ready)
                 DL_DELETE(g->all->ready, g);
 }
 
+/* Ends the open question, answered or not. The connections stay in @asked. */
 static void close_question(struct peer_group *g)
 {
         if (!g->number)
@@ -127,6 +129,7 @@ void peer_owners_add(struct peer_owners *o, struct peer_wait *w, const struct ow
         w->group = g;
         w->port = port;
         append_wait(&g->gathered, w);
+        /* With an open question the group waits for the answer before the next. */
         set_group_ready(g, !g->number);
 }
 
@@ -136,6 +139,7 @@ void peer_owners_forget(struct peer_wait *w)
 
         if (!g)
                 return;
+        /* NULL keeps the places of the others, which are those of the answer. */
         if (w->index < g->asked.n && g->asked.v[w->index] == w)
                 g->asked.v[w->index] = NULL;
         else
@@ -150,6 +154,7 @@ static void select_connections(struct peer_group *g)
         size_t taken = 0, left = 0;
 
         g->asked.n = 0;
+        /* Of a message; the rest comes with the next question. */
         for (; taken < from->n && g->asked.n < OWNERS_MAX; taken++)
                 if (from->v[taken])
                         append_wait(&g->asked, from->v[taken]);
@@ -207,7 +212,7 @@ void peer_owners_take(struct peer_owners *o, const struct owners *answer)
                 w = g->asked.v[i];
                 if (!w)
                         continue;
-                peer_owners_forget(w);
+                peer_owners_forget(w); /* first: the callback may close the connection */
                 w->judged(w, &answer->owners[i], answer->nodes);
         }
         close_question(g);
@@ -232,6 +237,7 @@ static struct owner judge_owner(const struct sockdiag_owner *owner)
         return (struct owner){ .verdict = OWNER_OTHER, .uid = owner->uid };
 }
 
+/* The order of look_up_many(): by address, then by port. */
 static int compare_conns(const void *a, const void *b)
 {
         const struct sockdiag_conn *x = a, *y = b;

@@ -29,6 +29,8 @@ enum { LOCKED_MAX = 64 }; /* locked ports that the kernel may offer in a row */
 static int lock_number(uint32_t number)
 {
         struct sockaddr_un addr = { .sun_family = AF_UNIX };
+        /* An abstract name begins with a NUL and ends with the length, so no file is left
+         * behind. */
         int n = snprintf(addr.sun_path + 1, sizeof(addr.sun_path) - 1, "hnlaunch-port-%u", number);
         size_t len = offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n;
         int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -38,9 +40,11 @@ static int lock_number(uint32_t number)
         return fd_close(fd); /* keeps errno */
 }
 
+/* Tries to lock the number, and gives a lock back at once. */
 static bool is_locked(uint32_t number)
 {
         int lock = lock_number(number);
+        /* Without descriptors the port counts as free: bind() decides. */
         bool locked = lock < 0 && errno == EADDRINUSE;
 
         fd_close(lock);
@@ -71,6 +75,7 @@ int port_bind(struct sockaddr *addr, socklen_t len, int v6only)
         in_port_t *port = addr->sa_family == AF_INET6 ? &((struct sockaddr_in6 *)addr)->sin6_port
                                                       : &((struct sockaddr_in *)addr)->sin_port;
         bool any = !*port;
+        /* Held until the end, or the kernel might offer a port once more. */
         int passed[LOCKED_MAX], fd;
         size_t n = 0;
 
@@ -97,7 +102,7 @@ static void bind_port(struct held_port *p)
 
         p->fd = port_bind((struct sockaddr *)&six, sizeof(six), 0);
         port = six.sin6_port;
-        if (p->fd < 0) {
+        if (p->fd < 0) { /* a machine without IPv6 */
                 p->fd = port_bind((struct sockaddr *)&four, sizeof(four), 0);
                 port = four.sin_port;
         }
@@ -112,7 +117,7 @@ void port_hold(struct held_port *p)
         if (p->fd >= 0)
                 return;
         bind_port(p);
-        if (p->fd < 0 || p->lock >= 0)
+        if (p->fd < 0 || p->lock >= 0) /* held before: the number is locked still */
                 return;
         p->lock = lock_number(p->number);
         if (p->lock < 0)
@@ -149,7 +154,7 @@ int ports_hold(struct reserved_ports *p, uint32_t n)
 {
         int error;
 
-        ports_drop(p);
+        ports_drop(p); /* unlocked, so the kernel may offer the same numbers */
         p->v = xcalloc(n, sizeof(*p->v));
         for (; p->n < n; p->n++) {
                 struct held_port *port = &p->v[p->n];

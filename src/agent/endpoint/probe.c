@@ -44,8 +44,8 @@ struct candidate {
         uv_write_t write;
         struct sockaddr_storage addr;
         enum step step;
-        bool open; /* tcp is a handle of the loop */
-        uint64_t since;
+        bool open;      /* tcp is a handle of the loop */
+        uint64_t since; /* the begin of the present try */
         char answer[HALF];
         size_t n_answer;
         struct probe_result result;
@@ -57,7 +57,7 @@ struct probe {
         probe_done done;
         void *ctx;
         uint64_t deadline, again_ms;
-        uint64_t next_look;
+        uint64_t next_look;  /* when the timer is due, to notice a pause of this process */
         uint64_t open_since; /* a candidate has answered: the endpoint is there; 0 = not yet */
         char question[QUESTION], answer[HALF];
         struct candidate *all;
@@ -89,6 +89,7 @@ static void on_tcp_closed(uv_handle_t *h)
         unref_probe(c->probe);
 }
 
+/* on_tcp_closed() follows if the handle is open; else nothing happens. */
 static void close_candidate(struct candidate *c)
 {
         if (c->open && !uv_is_closing((uv_handle_t *)&c->tcp))
@@ -101,6 +102,7 @@ void probe_cancel(struct probe *p)
                 return;
         p->over = true;
         for (uint32_t i = 0; i < p->n; i++) {
+                /* Callbacks of a canceled request see the step and do nothing. */
                 p->all[i].step = DONE;
                 close_candidate(&p->all[i]);
         }
@@ -149,12 +151,14 @@ static void report_if_done(struct probe *p)
         m.results = xcalloc(MAX(p->n, 1U), sizeof(*m.results));
         for (uint32_t i = 0; i < p->n; i++)
                 m.results[i] = p->all[i].result;
+        /* Before the call: the caller may begin another probe. */
         probe_cancel(p);
         done(ctx, &m);
         free(m.results);
 }
 
-/* Which of our interfaces has the address from which the connection was made. */
+/* Which of our interfaces has the address from which the connection was made. Nothing found leaves
+ * the name empty. */
 static void find_local_iface(struct candidate *c)
 {
         struct sockaddr_storage local;
@@ -180,6 +184,7 @@ static void on_alloc(uv_handle_t *h, size_t suggested UNUSED, uv_buf_t *ret)
 {
         struct candidate *c = h->data;
 
+        /* Never more than the answer. */
         *ret = uv_buf_init(c->answer + c->n_answer, (unsigned)(HALF - c->n_answer));
 }
 
@@ -215,6 +220,7 @@ static void on_written(uv_write_t *req, int status)
         }
 }
 
+/* Sends the half of the token that proves this node, and waits for the other half. */
 static void ask_candidate(struct candidate *c)
 {
         uv_buf_t piece = uv_buf_init(c->probe->question, QUESTION);
@@ -237,6 +243,7 @@ static void on_connect(uv_connect_t *req, int status)
 
         if (c->step != CONNECTING)
                 return;
+        /* A try that began before the endpoint was open is tried once more. */
         if (status == UV_ECONNREFUSED &&
             !(c->probe->open_since && c->since >= c->probe->open_since)) {
                 c->result.error = ECONNREFUSED;
@@ -277,6 +284,7 @@ static void retry_paused(struct probe *p)
 
 static void on_timer(uv_timer_t *timer);
 
+/* Notes when the timer is due: a look much later means that the process was stopped. */
 static void arm_probe_timer(struct probe *p, uint64_t ms)
 {
         p->next_look = uv_hrtime() + ms * 1000000;
@@ -293,6 +301,7 @@ static void on_timer(uv_timer_t *timer)
         if (now > p->next_look + HUNG_MS * (uint64_t)1000000)
                 p->deadline += now - p->next_look;
         late = now >= p->deadline;
+        /* The last refusal says more than a timeout. */
         for (uint32_t i = 0; late && i < p->n; i++)
                 finish_candidate(&p->all[i],
                                  p->all[i].result.error ? (int)p->all[i].result.error : ETIMEDOUT);

@@ -49,11 +49,13 @@ struct store_access {
 
 enum {
         FDS_OF_AGENT = 64, /* open files that are left to ranks and the agent itself */
+        /* Pipes, PMI and sockets of a rank, with a reserve. */
         FDS_OF_RANK = 8,
 };
 
 /* --- life cycle ------------------------------------------------------------------------------- */
 
+/* Wraps a message about the store in the number of its world; world 0 needs no wrapper. */
 static size_t begin_message(struct store_access *s)
 {
         return world_begin(&s->up->out, s->world);
@@ -92,6 +94,7 @@ static uint64_t get_loop_time_ns(void *ctx)
 static void trace_request(void *ctx, const struct relay_client *c, const struct relay_seen *what)
 {
         struct store_access *s = ctx;
+        /* The trace counts ranks of the job, the relay those of the world. */
         uint32_t rank = s->first_rank + (uint32_t)relay_client_rank(c);
 
         if (what->op == STORE_PROGRESS)
@@ -156,6 +159,7 @@ void store_access_start(struct store_access *s, const struct launch_order *l)
         }
         memset(&s->master, 0, sizeof(s->master));
         ports_release(&s->ports);
+        /* The program listens on MASTER_PORT itself: rank 0 finds the port free. */
         if (!l->agent_store) {
                 port_release(&s->port);
         } else if (inet_pton(AF_INET, l->master_addr, &four->sin_addr) == 1) {
@@ -171,6 +175,7 @@ void store_access_again(struct store_access *s)
 {
         if (s->endpoint)
                 endpoint_unix_hang_up(s->endpoint);
+        /* An endpoint for all nodes may have clients of other nodes. */
         if (s->tcp && s->tcp_mode == ENDPOINT_LOOPBACK)
                 endpoint_tcp_hang_up(s->tcp);
 }
@@ -179,13 +184,15 @@ void store_access_end(struct store_access *s)
 {
         if (s->endpoint)
                 endpoint_unix_hang_up(s->endpoint);
+        /* The endpoint stays for ranks of other nodes that have not ended. */
         s->tcp_used = s->tcp;
         if (!s->tcp)
-                port_hold(&s->port);
+                port_hold(&s->port); /* the same number if free, for the next attempt */
 }
 
 /* --- the TCP endpoint ------------------------------------------------------------------------- */
 
+/* Tells the head the port, or with port 0 the reason in @err. */
 static void send_endpoint_opened(struct store_access *s, const struct error *err)
 {
         struct endpoint_opened m = { .port = s->tcp ? endpoint_tcp_port(s->tcp) : 0 };
@@ -197,6 +204,7 @@ static void send_endpoint_opened(struct store_access *s, const struct error *err
         world_end(&s->up->out, mark, 0);
 }
 
+/* The endpoint closes by callbacks; its port is free only after these. */
 static void close_tcp_endpoint(struct store_access *s)
 {
         endpoint_tcp_destroy(s->tcp);
@@ -221,7 +229,7 @@ static void open_tcp_endpoint(struct store_access *s, const struct endpoint_orde
                 s->tcp_used = false;
                 port_hold(&s->port);
                 fd = s->port.fd;
-                s->port.fd = -1;
+                s->port.fd = -1; /* endpoint_tcp_create() takes the descriptor */
                 s->tcp = endpoint_tcp_create(s->loop, fd, order, s->relay, s->owners, &err);
                 s->tcp_mode = order->mode;
         }
@@ -354,6 +362,7 @@ static void on_due(uv_timer_t *timer UNUSED)
 {
 }
 
+/* Repeated calls change nothing: the pause is a state of each endpoint. */
 static void pause_clients(struct store_access *s, bool paused)
 {
         if (s->endpoint)
@@ -375,6 +384,7 @@ void store_access_turn(struct store_access *s)
         peer_owners_turn(s->owners);
         if (s->tcp)
                 endpoint_tcp_turn(s->tcp);
+        /* Last: all messages of this turn are in the queue by now. */
         if (uplink_full(s->up))
                 pause_clients(s, true);
 }
@@ -428,6 +438,7 @@ const struct endpoint_tcp *store_access_tcp(const struct store_access *s)
         return s->tcp;
 }
 
+/* For the endpoint's callback, which knows ranks of the world only. */
 struct client_walk {
         void (*fn)(void *ctx, const struct relay_client *c, uint32_t rank);
         void *ctx;

@@ -4,6 +4,8 @@
  * keys are answered here. A request with an answer gets the next even tag, and an answer with an
  * older tag belongs to a cancelled wait and is dropped. A write without an answer gets an odd tag;
  * its acknowledgement is only counted, or ends the connection when it failed.
+ *
+ * The relay gives every request exactly one reply, so @unfinished counts down to 0.
  */
 #include <stdio.h>
 #include <string.h>
@@ -39,6 +41,7 @@ static void put_tcp_byte(struct tcp_conn *c, uint8_t v)
         tcp_conn_put(c, &v, 1);
 }
 
+/* Numbers are in the byte order of x86 and ARM: the protocol sends memory. */
 static void put_tcp_number(struct tcp_conn *c, uint64_t v, size_t size)
 {
         unsigned char bytes[8];
@@ -145,6 +148,7 @@ void tcp_command_reply(void *ctx, const struct store_reply *r)
         } else if (c->request.state == TCP_FREE || r->tag != c->request.tag) {
                 return; /* of a cancelled wait */
         } else if (r->status == STORE_PEER && c->request.state == TCP_WAITING) {
+                /* No answer: PyTorch would take a byte for the end of the wait. */
                 c->request.pending = false;
                 return;
         } else {
@@ -177,6 +181,8 @@ static void request_command(struct tcp_conn *c, const struct tcpstore_command *c
         struct bytes key = cmd->key;
 
         if (cmd->op == TCPSTORE_GET) {
+                /* A GET is a FETCH of one key: the client has waited before, and a missing key is
+                 * empty. */
                 req.keys = &key;
                 req.n_keys = 1;
         }
@@ -190,6 +196,7 @@ static void request_command(struct tcp_conn *c, const struct tcpstore_command *c
                 c->request.state =
                         req.op == STORE_WAIT || req.op == STORE_COUNT ? TCP_WAITING : TCP_ASKED;
         }
+        /* Kept for the answer, in case no value is there. */
         if (cmd->op == TCPSTORE_COMPARE_SET)
                 buf_append(&c->request.expect, cmd->expect.p, cmd->expect.len);
         relay_request(c->relay, &req);
@@ -205,6 +212,7 @@ static bool answer_empty_list(struct tcp_conn *c, const struct tcpstore_command 
         else if (cmd->op == TCPSTORE_CHECK)
                 put_tcp_byte(c, TCPSTORE_READY);
         else
+                /* Nothing to be answered. */
                 return cmd->op == TCPSTORE_MULTI_GET || cmd->op == TCPSTORE_MULTI_SET;
         return true;
 }
@@ -214,6 +222,7 @@ void tcp_command_run(struct tcp_conn *c, const struct tcpstore_command *cmd)
         struct store_request cancel = { .op = STORE_CANCEL, .tag = c->request.tag };
         bool pending = c->request.pending;
 
+        /* First: the names in @cmd may be changed here. */
         generation_command(c->endpoint->groups.generations, &c->group, c->peer.addr, cmd);
         if (c->request.state == TCP_WAITING) {
                 c->request.state = TCP_FREE;

@@ -36,6 +36,7 @@ enum {
         TOLD_MAX = 64,
 };
 
+/* A rest of an answer, queued until the socket takes more. */
 struct tcp_write {
         uv_write_t req;
         struct tcp_shared *shared; /* NULL = the bytes follow */
@@ -76,8 +77,9 @@ void tcp_conn_close(struct tcp_conn *c)
         if (c->closing)
                 return;
         if (c->endpoint->writer == c)
+                /* Answers before the close, such as that to a probe, still go out. */
                 tcp_conn_flush(c->endpoint);
-        if (c->closing)
+        if (c->closing) /* the flush itself may have closed the connection */
                 return;
         c->closing = true;
         endpoint_tcp_forget(c);
@@ -88,7 +90,7 @@ void tcp_conn_fail(struct tcp_conn *c, const char *why)
 {
         struct endpoint_tcp *e = c->endpoint;
 
-        if (!c->proven)
+        if (!c->proven) /* no client of PyTorch as far as is known */
                 peer_check_reject(e->peer_check, &c->peer, 0, why);
         else if (e->told++ < TOLD_MAX)
                 log_line(LOG_WARN,
@@ -101,6 +103,7 @@ void tcp_conn_fail(struct tcp_conn *c, const char *why)
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
+/* Steers, because fewer unread bytes may unblock the connection. */
 static void on_written(uv_write_t *req, int status)
 {
         struct tcp_write *o = container_of(req, struct tcp_write, req);
@@ -162,6 +165,7 @@ static void send_pieces(struct tcp_conn *c, const void *p, size_t len, const voi
 {
         uv_buf_t pieces[2] = { uv_buf_init((char *)p, (unsigned)len),
                                uv_buf_init((char *)more, (unsigned)more_len) };
+        /* uv_try_write() takes no empty piece in front. */
         unsigned first = len ? 0 : 1, n = more_len ? 2 - first : 1;
         int r = uv_try_write((uv_stream_t *)&c->tcp, pieces + first, n);
         size_t done = r > 0 ? (size_t)r : 0;
@@ -201,6 +205,7 @@ void tcp_conn_put(struct tcp_conn *c, const void *data, size_t len)
         if (e->writer != c)
                 tcp_conn_flush(e);
         before = e->out_len;
+        /* Large answers are not copied into the buffer. */
         if (before + len > ENDPOINT_WRITE_SIZE) {
                 e->writer = NULL;
                 e->out_len = 0;
@@ -222,6 +227,8 @@ static bool is_conn_blocked(const struct tcp_conn *c)
                uv_stream_get_write_queue_size((const uv_stream_t *)&c->tcp) >= UNREAD_PAUSE;
 }
 
+/* The first half of the token shows that the probe is of this job; the second half, in the answer,
+ * shows that the endpoint is. */
 static void answer_probe(struct tcp_conn *c, const char *token)
 {
         if (memcmp(token, c->endpoint->token, ENDPOINT_TOKEN / 2) != 0) {
@@ -254,6 +261,7 @@ static void take_commands(struct tcp_conn *c, struct buf *in)
         int r = buf_len(in) ? take_probe(c, in) : 0;
 
         c->parsing = true;
+        /* -1 = no probe: commands may be taken. */
         while (r < 0 && !c->closing && !is_conn_blocked(c)) {
                 r = tcpstore_parser_next(c->parser, in, c->first, &cmd, &err);
                 if (r < 0) {
@@ -273,8 +281,10 @@ static void take_tcp_bytes(struct tcp_conn *c, unsigned char *bytes, size_t n)
 {
         struct buf lent = { .mem = bytes, .end = n, .cap = n };
 
+        /* The parser tells old clients from new ones by the first piece. */
         if (!c->first)
                 c->first = n;
+        /* In place, without a copy, as most commands come whole. */
         if (buf_len(&c->in) == 0 && !is_conn_blocked(c)) {
                 take_commands(c, &lent);
                 if (!c->closing && buf_len(&lent))
@@ -308,9 +318,10 @@ static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *from)
         }
 }
 
+/* A connection that is not read is in @still, for the end of a pause. */
 static void set_reading(struct tcp_conn *c, bool want)
 {
-        if (want == !c->still)
+        if (want == !c->still) /* no change */
                 return;
         c->still = !want;
         if (want) {
@@ -335,6 +346,7 @@ void tcp_conn_steer(struct tcp_conn *c)
         if (buf_len(&c->in) == 0 && c->in.cap > SMALL)
                 buf_finish(&c->in);
         unfinished_track(u, &c->part, buf_len(&c->in), is_conn_blocked(c));
+        /* A blocked connection reads on up to a buffer, so that the end of file is seen. */
         set_reading(c, unfinished_may_read(u, &c->part) &&
                                (!is_conn_blocked(c) ||
                                 (!c->endpoint->paused && buf_len(&c->in) < ENDPOINT_READ_SIZE)));
@@ -418,6 +430,7 @@ static void on_owner_judged(struct peer_wait *w, const struct owner *o, const ch
         tcp_conn_fail(c, why);
 }
 
+/* libuv reads nothing then, and calls on_first_bytes() with an error. */
 static void on_no_alloc(uv_handle_t *h UNUSED, size_t suggested UNUSED, uv_buf_t *ret)
 {
         *ret = uv_buf_init(NULL, 0);
@@ -438,6 +451,8 @@ static void on_first_bytes(uv_stream_t *s, ssize_t status UNUSED, const uv_buf_t
                 tcp_conn_close(c);
         } else if (n == PROBE_SIZE &&
                    memcmp(bytes, ENDPOINT_PROBE, sizeof(ENDPOINT_PROBE) - 1) == 0) {
+                /* Takes the bytes that were only looked at: closing with unread bytes would send a
+                 * reset. */
                 recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
                 answer_probe(c, bytes + sizeof(ENDPOINT_PROBE) - 1);
         } else {
@@ -467,7 +482,7 @@ void tcp_conn_accept(struct endpoint_tcp *e, uv_stream_t *listener)
         int r;
 
         c->endpoint = e;
-        c->request.unanswered = 1;
+        c->request.unanswered = 1; /* odd from the beginning */
         c->tcp.data = c;
         uv_tcp_init(listener->loop, &c->tcp);
         e->handles++;

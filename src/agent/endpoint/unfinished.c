@@ -49,6 +49,7 @@ void unfinished_add(struct unfinished *u, struct unfinished_part *p)
         DL_APPEND(u->parts, p);
 }
 
+/* The list @half is in the order of the last bytes: a part with a new byte goes to the end. */
 void unfinished_track(struct unfinished *u, struct unfinished_part *p, size_t held, bool blocked)
 {
         size_t before = p->held;
@@ -56,10 +57,11 @@ void unfinished_track(struct unfinished *u, struct unfinished_part *p, size_t he
 
         p->held = held;
         p->blocked = blocked;
-        u->held += held - before;
+        u->held += held - before; /* may wrap: unsigned arithmetic takes care */
         if (u->largest == p && held < before)
                 u->largest = NULL; /* the command is complete */
         half = held && !blocked && unfinished_may_read(u, p);
+        /* No new byte: the patience goes on from the last one. */
         if (half && p->half && held == before)
                 return;
         if (p->half)
@@ -108,7 +110,7 @@ static void choose_largest(struct unfinished *u)
                          u->held >> 20, name);
         }
         u->told = true;
-        u->ops->steer(u->largest);
+        u->ops->steer(u->largest); /* was not read until now */
 }
 
 bool unfinished_turn(struct unfinished *u)

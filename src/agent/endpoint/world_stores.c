@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stores are made on demand, because the agent learns of a world by a message about the world. A
+ * WORLD wraps one message of the head; the inner type chooses the function, as the table of
+ * agent.c does for world 0. Stores live until the agent ends.
+ */
 #include "agent/endpoint/world_stores.h"
 
 #include <stdlib.h>
@@ -37,6 +42,7 @@ void world_stores_destroy(struct world_stores *w)
 struct store_access *world_stores_get(struct world_stores *w, uint32_t world)
 {
         if (world >= w->n) {
+                /* Worlds are numbers below MSG_MAX_WORLDS, so the array stays small. */
                 w->v = xrealloc(w->v, world + 1, sizeof(struct store_access *));
                 while (w->n <= world)
                         w->v[w->n++] = NULL;
@@ -79,6 +85,7 @@ void world_stores_each_local(struct world_stores *w,
 
 void world_stores_on_world(void *stores, const struct frame *f)
 {
+        /* A type without a function is dropped: a WORLD may wrap messages about stores only. */
         static void (*const takers[256])(void *access, const struct frame *f) = {
                 [MSG_STORE] = store_access_on_store,
                 [MSG_ENDPOINT] = store_access_on_endpoint,
