@@ -31,6 +31,7 @@ struct traced_rank {
         UT_hash_handle hh;
 };
 
+/* A ring: @n pieces from @first on, the newest last. */
 struct node_trace {
         struct buf pieces[NODE_TRACE_PIECES];
         size_t first, n;
@@ -68,6 +69,7 @@ static struct buf *open_piece(struct node_trace *t, uint64_t us)
 {
         struct buf *b;
 
+        /* The memory of the oldest piece becomes that of the newest. */
         if (t->n == NODE_TRACE_PIECES) {
                 buf_clear(&t->pieces[t->first]);
                 t->first = (t->first + 1) % NODE_TRACE_PIECES;
@@ -87,10 +89,12 @@ static void put_trace(struct node_trace *t, const struct trace_record *r)
         struct buf *b = t->n ? &t->pieces[(t->first + t->n - 1) % NODE_TRACE_PIECES] : NULL;
         size_t before;
 
+        /* 64: more than kind, time, rank and numbers of a record as varints. */
         if (!b || buf_len(b) + r->len + 64 > TRACE_PIECE)
                 b = open_piece(t, r->us);
         before = buf_len(b);
         trace_put(b, t->last_us, r);
+        /* A part of a record would make the rest of the piece unreadable. */
         if (buf_failed(b)) {
                 buf_truncate(b, before);
                 b->failed = false;
@@ -98,6 +102,7 @@ static void put_trace(struct node_trace *t, const struct trace_record *r)
                 t->newer -= !before && t->newer;
                 return;
         }
+        /* Sources are asked in turn, so a record may be older than the one before. */
         t->last_us = MAX(t->last_us, r->us);
 }
 
@@ -108,6 +113,7 @@ static uint64_t get_trace_time(void)
         return uv_hrtime() / 1000;
 }
 
+/* Returns the rank, made at the first record with a full allowance. */
 static struct traced_rank *find_traced_rank(struct node_trace *t, uint32_t rank)
 {
         struct traced_rank *k;
@@ -122,10 +128,12 @@ static struct traced_rank *find_traced_rank(struct node_trace *t, uint32_t rank)
         return k;
 }
 
+/* Takes one record off the allowance of the rank. False: none is left. */
 static bool may_record(struct traced_rank *k, uint64_t us)
 {
         uint64_t grown = (us - MIN(k->grown_us, us)) / EVERY_US;
 
+        /* Less than a step leaves the time as it is, so that steps add up. */
         if (grown) {
                 k->allowance = (uint32_t)MIN(k->allowance + grown, (uint64_t)ALLOWANCE_MAX);
                 k->grown_us = us;
@@ -198,6 +206,7 @@ void node_trace_output(struct node_trace *t, uint32_t rank, uint8_t stream, cons
                 return;
         now = get_trace_time();
         k = find_traced_rank(t, rank);
+        /* Counted first: output that is not recorded is in the next record. */
         k->lines[err] += count_newlines(data, len);
         k->bytes[err] += len;
         if (!may_record(k, now))
@@ -226,6 +235,7 @@ void node_trace_sample(struct node_trace *t, const struct sample *m)
         if (!t)
                 return;
         sample_encode(&b, m);
+        /* A sample of a node with very many ranks is left out. */
         if (!buf_failed(&b) && buf_len(&b) <= FRAME_HEADER + TRACE_DATA_MAX)
                 put_trace(t, &(struct trace_record){ .kind = TRACE_SAMPLE,
                                                      .us = get_trace_time(),
@@ -244,9 +254,11 @@ void node_trace_send(struct node_trace *t, uint32_t max)
         t->sending = true;
 }
 
+/* A piece for each message, the oldest first. */
 void node_trace_turn(struct node_trace *t, struct uplink *up)
 {
         while (t && t->sending && !uplink_full(up)) {
+                /* Without pieces the head gets one empty answer. */
                 struct recorded m = { .last = t->to_send <= 1 };
                 const struct buf *b;
 
