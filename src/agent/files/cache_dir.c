@@ -21,7 +21,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 
-enum { TRIES = 100 };
+enum { TRIES = 100 }; /* another job may remove an empty folder each time */
 
 char *cache_dir(int i)
 {
@@ -48,6 +48,7 @@ char *cache_dir(int i)
         }
 }
 
+/* Fills in @ret for the head, and returns -@error. */
 static int PRINTF(4, 5)
         fail_cache_dir(struct pushed *ret, const char *folder, int error, const char *fmt, ...)
 {
@@ -86,7 +87,7 @@ static int prepare_folder(const char *folder)
                 if (*p != '/')
                         continue;
                 *p = '\0';
-                mkdir(path, 0700);
+                mkdir(path, 0700); /* an error shows in the last one */
                 *p = '/';
         }
         if ((mkdir(path, 0700) < 0 && errno != EEXIST) || lstat(path, &st) < 0)

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * flock() on ROOT/ID.lock, because the kernel gives such a lock up when the holder dies. The name
+ * may go and come while a job waits, so each lock is compared with the name: check_lock_current().
+ * Nothing blocks in flock(): a shared lock is tried again, since removals take a moment only.
+ */
 #include "agent/files/cache_dir.h"
 
 #include <errno.h>
@@ -11,7 +16,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 
-enum { TRIES = 500, WAIT_US = 10000 };
+enum { TRIES = 500, WAIT_US = 10000 }; /* five seconds in all */
 
 /* 0; -EAGAIN: the locked file was removed, or replaced; another -errno. */
 static int check_lock_current(int fd, const char *path)
@@ -39,6 +44,7 @@ static int try_share(const char *root, const char *id, const char *path, int *re
                 *ret_fd = fd;
                 return 0;
         }
+        /* The lock cannot be had (-ENOLCK, for example): a lock file without a use would stay. */
         if (r != -EAGAIN && cache_lock_alone(fd, root, id) == 0)
                 unlink(path);
         fd_close(fd);

@@ -59,7 +59,7 @@ static void remove_entry(struct removal *r, int dir, const char *name, const str
                 r->cap = r->cap ? 2 * r->cap : 64;
                 r->gone = xrealloc(r->gone, r->cap, sizeof(*r->gone));
         }
-        r->gone[r->n_gone++] = st->st_ino;
+        r->gone[r->n_gone++] = st->st_ino; /* the content has the same inode, being another link */
 }
 
 /* Returns the next entry but "." and ".."; NULL at the end, or after an error, which @left gets. */
@@ -97,6 +97,8 @@ static void walk_folder(struct removal *r, int dir,
                         continue;
                 }
                 if (S_ISDIR(st.st_mode))
+                        /* Also a folder that cannot be opened is visited: an empty one can be
+                         * removed. */
                         walk_folder(r, openat(dir, e->d_name, how), visit);
                 visit(r, dir, e->d_name, &st);
         }
@@ -110,10 +112,12 @@ static void remove_tree(struct removal *r, const char *tree)
         static const int how = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
         walk_folder(r, open(tree, how), look_at_entry);
+        /* An error may hide files of ranks. */
         r->all = !r->left.foreign && !r->left.error;
         /* The second walk finds anew what stays. */
         r->left = (struct cache_left){ 0 };
         walk_folder(r, open(tree, how), remove_entry);
+        /* An empty tree has lost everything, whatever failed on the way. */
         if (rmdir(tree) == 0)
                 r->left = (struct cache_left){ 0 };
         else if (errno != ENOTEMPTY && errno != EEXIST)
@@ -135,6 +139,7 @@ static bool is_unused(const struct removal *r, int dir, const struct dirent *e,
 {
         struct stat st;
 
+        /* Names with a dot are half-fetched files and tries of other nodes. */
         if (*e->d_name == '.' || !r->n_gone ||
             !bsearch(&e->d_ino, r->gone, r->n_gone, sizeof(*r->gone), compare_inodes))
                 return false;
@@ -188,7 +193,7 @@ void cache_remove(const char *root, const char *id, const char *run_id, struct c
         if (!kept)
                 remove_tree(&r, tree);
         sweep_contents(&r, root, run_id);
-        remove_name(&r, root, id, run_id);
+        remove_name(&r, root, id, run_id); /* the claim */
         /* The lock goes last: until then no other job uses the folder. */
         if (!kept)
                 remove_name(&r, root, id, "lock");

@@ -57,7 +57,7 @@ static void format_hex(char *to, const unsigned char *sha, int digits)
 /* Returns the mode of a content: read-only because shared, readable and executable as before. */
 static mode_t file_mode(const struct push_entry *e)
 {
-        return (e->mode & 0555) | 0400;
+        return (e->mode & 0555) | 0400; /* no write bit: every tree links the same file */
 }
 
 static char *content_path(const struct file_cache *s, const struct push_entry *e)
@@ -80,6 +80,7 @@ void file_cache_offer(struct file_cache *s, struct push_offer *offer)
 
         s->offer = *offer;
         *offer = (struct push_offer){ 0 };
+        /* The id is that of the whole manifest: equal offers share a folder, others never meet. */
         push_manifest_put(&b, &s->offer.manifest);
         crypto_hash_sha256(sha, buf_data(&b), buf_len(&b));
         format_hex(s->id, sha, FILE_CACHE_ID);
@@ -142,6 +143,7 @@ static int place_folder(const struct file_cache *s, const struct push_entry *e)
         return chmod(path, (e->mode & 0777) | 0700) < 0 ? -errno : 0;
 }
 
+/* A link that is right stays: other jobs may read through the link now. */
 static int place_link(const struct file_cache *s, const struct push_entry *e)
 {
         CLEANUP(free_textp) char *path = tree_path(s, e);
@@ -150,10 +152,12 @@ static int place_link(const struct file_cache *s, const struct push_entry *e)
 
         if (n >= 0 && (size_t)n == strlen(e->target) && !memcmp(there, e->target, (size_t)n))
                 return 0;
-        unlink(path);
+        unlink(path); /* a rank may have put another entry there */
         return symlink(e->target, path) < 0 ? -errno : 0;
 }
 
+/* Calls @place for all entries of a kind, in the order of the manifest: a folder must stand before
+ * the entries in the folder. */
 static int place_kind(struct file_cache *s, enum push_kind kind,
                       int (*place)(const struct file_cache *, const struct push_entry *),
                       struct pushed *ret)
@@ -210,6 +214,7 @@ static void drop_duplicates(struct file_cache *s)
                 if (!i || compare_contents(&v[i - 1], &v[i]) != 0)
                         s->missing[n++] = v[i].index;
         s->n_missing = n;
+        /* In the order of the manifest again, as the head sends. */
         qsort(s->missing, n, sizeof(*s->missing), compare_numbers);
         free(v);
 }
@@ -219,7 +224,7 @@ static int list_missing(struct file_cache *s, struct pushed *ret)
 {
         const struct push_manifest *m = &s->offer.manifest;
 
-        free(s->missing);
+        free(s->missing); /* of an earlier look */
         s->missing = xcalloc(m->n, sizeof(*s->missing));
         s->n_missing = s->at = 0;
         for (uint32_t i = 0; i < m->n; i++) {
@@ -236,6 +241,7 @@ static int list_missing(struct file_cache *s, struct pushed *ret)
         return 0;
 }
 
+/* Fails now and not in the middle of a file, as far as the file system knows. */
 static int check_free_space(struct file_cache *s, struct pushed *ret)
 {
         uint64_t need = 0;
@@ -295,6 +301,8 @@ static int make_claim(const struct file_cache *s, const char *path)
         int n = snprintf(text, sizeof(text), "%u\n", s->offer.node);
         int r = fd < 0 ? fd : fd_write_all(fd, text, (size_t)n);
 
+        /* A link appears at once with its content; an open with O_EXCL would be empty for a
+         * moment. */
         if (!r && link(mine, path) < 0)
                 r = -errno;
         unlink(mine);
@@ -352,6 +360,7 @@ static int prepare_place(struct file_cache *s, bool take_over, uint32_t *ret_hol
 /* Removes the folder if no other job uses it. */
 static void release_place(struct file_cache *s)
 {
+        /* Without the lock nothing may be removed: other jobs may use the folder. */
         int r = s->lock < 0 ? -EAGAIN : cache_lock_alone(s->lock, s->root, s->id);
         struct cache_left left = { .pulled = s->pulled };
         char *text;
@@ -361,6 +370,7 @@ static void release_place(struct file_cache *s)
                 cache_remove(s->root, s->id, s->offer.run_id, &left);
         else if (r != -EAGAIN)
                 cache_left_add(&left, -r);
+        /* Other jobs stay: only what is this node's alone goes. */
         if (r != 0) {
                 cache_left_add(&left, drop_file(&s->temp));
                 cache_left_add(&left, drop_file(&s->claim));
@@ -387,7 +397,7 @@ int file_cache_look(struct file_cache *s, bool take_over, uint32_t *ret_holder, 
         struct pushed why;
         char who[96];
 
-        if (s->root)
+        if (s->root) /* a later look, at the place found before */
                 return prepare_place(s, take_over, ret_holder, ret);
         for (uint32_t i = 0; i < m->n; i++)
                 program |= m->v[i].kind == PUSH_FILE && m->v[i].mode & 0111;

@@ -71,7 +71,7 @@ void pull_sender_stop(struct pull_sender *s)
 
 void pull_sender_begin(struct pull_sender *s, struct pull_order *order, const char *cwd)
 {
-        pull_sender_stop(s);
+        pull_sender_stop(s); /* an order before is forgotten */
         s->cwd = cwd;
         s->order = *order;
         *order = (struct pull_order){ .paths = STRV_INIT };
@@ -94,6 +94,7 @@ void pull_sender_destroy(struct pull_sender *s)
 
 /* --- messages --------------------------------------------------------------------------------- */
 
+/* Adds the number of the item, and the path to messages that begin an entry. */
 static void send_pulled(struct pull_sender *s, struct uplink *up, struct pulled m)
 {
         CLEANUP(free_textp)
@@ -105,11 +106,13 @@ static void send_pulled(struct pull_sender *s, struct uplink *up, struct pulled 
         pulled_encode(&up->out, &m);
 }
 
+/* Tells of an entry that is not sent; @error 0: another kind of file. */
 static void send_left(struct pull_sender *s, struct uplink *up, int error)
 {
         send_pulled(s, up, (struct pulled){ .kind = PULL_LEFT, .error = (uint32_t)error });
 }
 
+/* Tells the head that the bytes are complete, or with @error that the file is not. */
 static void end_sent_file(struct pull_sender *s, struct uplink *up, int error)
 {
         s->fd = fd_close(s->fd);
@@ -160,6 +163,7 @@ static void begin_entry(struct pull_sender *s, struct uplink *up, int fd)
                 send_left(s, up, 0);
                 return;
         }
+        /* A folder within the item is left out without a word, the item itself is told. */
         if (S_ISDIR(st.st_mode) && is_skipped(s, &st)) {
                 fd_close(fd);
                 if (!s->n_levels)
@@ -179,7 +183,7 @@ static void begin_entry(struct pull_sender *s, struct uplink *up, int fd)
         }
         dir = s->n_levels < PULL_DEPTH ? fdopendir(fd) : NULL;
         if (!dir) {
-                int error = s->n_levels < PULL_DEPTH ? errno : ELOOP;
+                int error = s->n_levels < PULL_DEPTH ? errno : ELOOP; /* before fd_close() */
 
                 fd_close(fd);
                 send_left(s, up, error);
@@ -250,6 +254,7 @@ static void read_level(struct pull_sender *s, struct uplink *up)
         if (len)
                 buf_appends(&s->path, "/");
         buf_appends(&s->path, entry->d_name);
+        /* Limits of the head: a longer path, or more entries than this, end the folder. */
         error = buf_len(&s->path) > PUSH_PATH_MAX  ? ENAMETOOLONG
                 : ++s->entries >= PULL_ENTRIES_MAX ? E2BIG
                                                    : 0;
@@ -303,7 +308,7 @@ static void on_again(uv_timer_t *t UNUSED)
 
 void pull_sender_turn(struct pull_sender *s, struct uplink *up)
 {
-        if (s->busy && up->lost)
+        if (s->busy && up->lost) /* nobody reads any more */
                 pull_sender_stop(s);
         while (s->busy && !uplink_full(up))
                 take_step(s, up);

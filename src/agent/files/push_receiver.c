@@ -35,7 +35,8 @@ struct push_receiver {
         void *ctx;
 };
 
-/* Ends the push. Later failures are sent as well, and the head ignores them. */
+/* Ends the push. Later failures are sent as well, and the head ignores them. @changed comes first,
+ * so the agent knows the folder when the head answers. */
 static void send_pushed(struct push_receiver *p, const struct pushed *m)
 {
         if (p->state == PUSH_FETCHING)
@@ -93,6 +94,7 @@ void push_receiver_on_offer(void *receiver, const struct frame *f)
                 return;
         }
         if (p->state != PUSH_NONE) {
+                /* A node gets one push, before the ranks start. */
                 push_offer_finish(&m);
                 refuse_push(p, "files were pushed to this node before");
                 return;
@@ -121,13 +123,14 @@ void push_receiver_on_chunk(void *receiver, const struct frame *f)
         struct push_chunk m;
         struct error err;
 
-        if (p->state != PUSH_FETCHING)
+        if (p->state != PUSH_FETCHING) /* chunks that were under way when the push failed */
                 return;
         if (push_chunk_decode(&m, f, &err) < 0) {
                 refuse_push(p, err.text);
         } else if (file_cache_put(&p->cache, &m, &failure) < 0) {
                 send_pushed(p, &failure);
         } else {
+                /* The credit counts the frame, too, as the head does. */
                 number_encode(&p->up->out, MSG_TAKEN, (uint32_t)m.len + PUSH_CHUNK_COST);
                 if (file_cache_complete(&p->cache))
                         finish_push(p);
