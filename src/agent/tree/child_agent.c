@@ -55,6 +55,7 @@ pid_t child_agent_pid(const struct child_agent *c)
 
 static void on_child_timeout(uv_timer_t *t);
 
+/* Calls ended(), once, when all three ends have come. */
 static void finalize_child(struct child_agent *c)
 {
         if (!c->reaped || c->stream >= 0 || c->err >= 0 || c->ended)
@@ -91,6 +92,7 @@ static void close_child_stderr(struct child_agent *c)
 /* Waits for the last output of an ssh that has exited. */
 static void await_last_output(struct child_agent *c)
 {
+        /* 0: from the loop, never from inside of the call. */
         uv_timer_start(&c->timer, on_child_timeout, c->stream < 0 && c->err < 0 ? 0 : DRAIN_MS, 0);
 }
 
@@ -99,6 +101,7 @@ void child_agent_end(struct child_agent *c)
         if (c->ending || c->ended)
                 return;
         c->ending = true;
+        /* An end of file is what an agent ends at; TERM is for an ssh without a connection. */
         close_child_stream(c);
         if (c->reaped) {
                 await_last_output(c);
@@ -168,6 +171,7 @@ static void write_child_stream(struct child_agent *c)
 
 static void read_child_stream(struct child_agent *c)
 {
+        /* One for all child agents: the receiver copies before it returns. */
         static unsigned char chunk[CHUNK];
         ssize_t n = read(c->stream, chunk, sizeof(chunk));
 
@@ -257,12 +261,14 @@ void child_agent_upload(struct child_agent *c)
 {
         if (c->stream < 0 || c->image >= 0)
                 return;
+        /* The file may have been removed or replaced since the agent started. */
         c->image = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
         update_child_polling(c);
 }
 
 void child_agent_pause(struct child_agent *c, bool paused)
 {
+        /* The last output was left unread while paused: see on_child_timeout(). */
         if (c->paused && !paused && c->reaped)
                 await_last_output(c);
         c->paused = paused;
@@ -282,6 +288,8 @@ static int spawn_ssh(struct child_agent *c, char *const *argv, struct error *err
         if (r < 0) {
                 err_set(err, -r, "cannot make a pipe: %s", strerror(-r));
         } else {
+                /* ssh reads and writes one socket, so the agent needs one descriptor for both
+                 * directions. */
                 s.fds[0] = s.fds[1] = fds[1];
                 s.fds[2] = errs[1];
                 r = spawn_process(&c->pid, &s, NULL, err);
@@ -308,7 +316,7 @@ static int watch_child(struct child_agent *c, uv_loop_t *loop, struct error *err
                 return 0;
         }
         err_set(err, -r, "cannot watch ssh: %s", strerror(-r));
-        kill(c->pid, SIGKILL);
+        kill(c->pid, SIGKILL); /* the agent reaps the process */
         fd_close(c->err);
         if (c->handles) {
                 close_child_stream(c);

@@ -28,6 +28,7 @@
 #include "base/memory.h"
 #include "wire/clock_offset.h"
 
+/* Without a byte for this long a node is silent, or for half of a shorter limit. */
 #define SILENT_NS INT64_C(3000000000)
 
 /* A node with an agent, reached through this agent. */
@@ -94,9 +95,10 @@ static void on_pong(void *ctx, const struct ping *p)
 static void send_child_clock(void *ctx)
 {
         struct child_node *c = ctx;
+        /* Rounded up: an error must not look smaller. */
         int64_t us = clock_offset_error(&c->clock, (int64_t)uv_hrtime()) / 1000 + 1;
 
-        if (c->clock_told || us > UINT32_MAX)
+        if (c->clock_told || us > UINT32_MAX) /* the clock was never measured, or long ago */
                 return;
         c->clock_told = true;
         tunnel_encode(&c->all->deps.up->out,
@@ -108,6 +110,7 @@ static void send_child_clock(void *ctx)
 
 static void send_child_heard(struct child_node *c, int64_t now)
 {
+        /* 0 would mean heard at this moment. */
         uint32_t ms = (uint32_t)MIN((now - c->heard_ns) / 1000000 + 1, (int64_t)UINT32_MAX);
 
         send_tunnel_up(c, TUNNEL_HEARD, ms, NULL, 0);
@@ -152,6 +155,7 @@ static void check_child_silence(struct child_node *c, int64_t now, int64_t gap)
 
 void child_nodes_ping(struct child_nodes *t, int64_t now_ns, int64_t age_ns)
 {
+        /* The first ping: no silence before it counts. */
         int64_t gap = t->pinged_ns ? now_ns - t->pinged_ns : INT64_MAX / 2;
         bool asleep = age_ns < 0;
 
@@ -164,6 +168,7 @@ void child_nodes_ping(struct child_nodes *t, int64_t now_ns, int64_t age_ns)
                 if (!asleep)
                         check_child_silence(c, now_ns, gap);
                 if (asleep || !c->silent)
+                        /* A ping with time 0 passes the sleep on to the nodes below. */
                         ping_child_node(c, asleep ? 0 : MAX(now_ns - age_ns, INT64_C(1)));
         }
 }
@@ -190,7 +195,7 @@ static void on_child_bytes(void *ctx, const void *data, size_t len)
 {
         struct child_node *c = ctx;
 
-        if (!c->tunnel_filter)
+        if (!c->tunnel_filter) /* cut off: the bytes are of no use */
                 return;
         c->heard_ns = (int64_t)uv_hrtime();
         if (c->silent)
@@ -232,6 +237,7 @@ static void on_child_ended(void *ctx, int status)
         struct child_node *c = ctx;
 
         close_child_filter(c); /* the head gets the child's requests before the end */
+        /* The head learns how long before the end the node was heard. */
         if (c->silence_ns)
                 send_child_heard(c, (int64_t)uv_hrtime());
         send_tunnel_up(c, TUNNEL_ENDED, (uint32_t)status, NULL, 0);
@@ -340,6 +346,7 @@ void child_nodes_on_prune(void *nodes, const struct frame *f)
         c = find_child_node(t, number);
         if (!c)
                 return;
+        /* First: nothing of a cut-off node may reach the head any more. */
         close_child_filter(c);
         child_agent_end(c->child);
 }
@@ -359,6 +366,7 @@ static void send_child_common(struct child_node *c, const struct tunnel *m)
 {
         const struct buf *b = &c->all->common;
 
+        /* In this order, so that no sum of two numbers of a message can overflow. */
         if (m->offset > buf_len(b) || m->number > buf_len(b) - m->offset)
                 log_line(LOG_ERROR,
                          "a child node was to get more of COMMON than the head has sent");

@@ -18,7 +18,7 @@
 #include "base/memory.h"
 #include "wire/tree_msg.h"
 
-enum { KEEP = 64 << 10 };
+enum { KEEP = 64 << 10 }; /* memory that an idle filter keeps */
 
 enum tunnel_filter_state {
         SEARCHING, /* for the magic line, as the head does */
@@ -42,6 +42,7 @@ struct tunnel_filter {
 
 /* --- down ------------------------------------------------------------------------------------- */
 
+/* Inserts the held frames, if the head is between two frames. */
 static void release_inserted(struct tunnel_filter *t)
 {
         if (!buf_len(&t->held) || !frame_walk_between(&t->down))
@@ -65,6 +66,7 @@ static void on_reply(void *ctx, const struct store_reply *reply)
 
 void tunnel_filter_ping(struct tunnel_filter *t, const struct ping *p)
 {
+        /* A shell or an ssh that is still logging in would take the ping for input. */
         if (t->state != FRAMED || t->ping_held)
                 return;
         ping_encode(&t->held, MSG_PING, p);
@@ -79,6 +81,7 @@ void tunnel_filter_down(struct tunnel_filter *t, const void *data, size_t len)
         const unsigned char *p = data;
         size_t done = 0, at = 0;
 
+        /* Before the magic line the head's bytes are not frames. */
         while (t->state == FRAMED && at < len) {
                 at += frame_walk(&t->down, p + at, len - at);
                 if (!buf_len(&t->held) || !frame_walk_between(&t->down))
@@ -186,6 +189,7 @@ static void search_magic(struct tunnel_filter *t, const void *data, size_t len)
         const size_t magic = strlen(MSG_MAGIC);
         const unsigned char *p = buf_data(&t->in),
                             *at = memmem(p, buf_len(&t->in), MSG_MAGIC, magic);
+        /* The bytes of earlier calls have passed already; only @data is new. */
         size_t before = buf_len(&t->in) - len, end;
 
         if (!at) {
@@ -195,6 +199,7 @@ static void search_magic(struct tunnel_filter *t, const void *data, size_t len)
         }
         t->state = FRAMED;
         end = (size_t)(at - p) + magic;
+        /* Up to the end of the magic line the head sees what it would see without a filter. */
         t->ops->up(t->ctx, data, end - before);
         buf_consume(&t->in, end);
 }
