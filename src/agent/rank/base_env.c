@@ -54,6 +54,7 @@ static const char *const session[] = {
         "HNLAUNCH_*",
 };
 
+/* Whether a name of @len bytes fits a pattern: the name itself, or a beginning and a star. */
 static bool matches_pattern(const char *name, size_t len, const char *pattern)
 {
         size_t n;
@@ -87,5 +88,6 @@ void base_env_build(struct strv *env, char *const *login, const struct launch_or
                     !is_variable_dropped(*login, (size_t)(equals - *login), l))
                         strv_push(env, *login);
         }
+        /* Last: a variable of the order replaces that of the login, also one of a dropped name. */
         strv_env_merge(env, &l->env);
 }

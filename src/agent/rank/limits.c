@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The limits of the login are read once, before the agent raises its own, and workers are measured
+ * against these. Hard limits stay: nobody needs a privilege here.
+ */
 #include "agent/rank/limits.h"
 
 #include <inttypes.h>
@@ -16,6 +20,7 @@ void limits_raise(void)
 
         known_memory = getrlimit(RLIMIT_MEMLOCK, &memory) == 0;
         known_files = getrlimit(RLIMIT_NOFILE, &files) == 0;
+        /* For the agent itself: all that is allowed, as each rank costs several descriptors. */
         all = (struct rlimit){ files.rlim_max, files.rlim_max };
         if (known_files)
                 setrlimit(RLIMIT_NOFILE, &all);

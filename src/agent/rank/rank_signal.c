@@ -18,7 +18,7 @@
 
 enum {
         SESSIONS_MAX = 16, /* one in another */
-        PROGRAM_MAX = 32,
+        PROGRAM_MAX = 32,  /* longer than each of the names in the lists */
 };
 
 enum role {
@@ -66,6 +66,7 @@ static enum role find_role(pid_t pid, int signo)
         return catches ? PROGRAM : DEAF;
 }
 
+/* Judges each process once: a process is looked at again as the parent of others. */
 static enum role role_of(struct signal_search *s, const struct proc_stat *p)
 {
         unsigned char *role = &s->roles[p - s->scan->v];
@@ -107,6 +108,7 @@ static bool is_program(enum role role)
         return role == PROGRAM;
 }
 
+/* A program that stands between two sessions: the lower one is a service. */
 static bool waits_for_no_other(enum role role)
 {
         return role == PROGRAM || role == DEAF;
@@ -117,6 +119,8 @@ static bool is_dead(const struct proc_stat *p)
         return p->state == 'Z' || p->state == 'X';
 }
 
+/* Puts a process into one of the three lists. Shells and relays with a handler are noted beside:
+ * rank_signal_find() decides on these. */
 static void sort_process(struct signal_search *s, const struct proc_stat *v, size_t n,
                          const struct proc_stat *p)
 {
@@ -144,6 +148,7 @@ static void add_session(struct signal_search *s, pid_t session, int depth)
         for (size_t i = 0; v && depth < SESSIONS_MAX && i < s->scan->n; i++) {
                 const struct proc_stat *p = &s->scan->v[i];
 
+                /* Only leaders of other sessions. */
                 if (p->pid != p->session || p->session == session)
                         continue;
                 parent = find_in(v, n, p->parent);
@@ -158,6 +163,7 @@ static void append_pids(struct pids *to, const struct pids *from)
                 pids_push(to, from->v[i]);
 }
 
+/* Signals at which a program ends by default and may save its work. */
 static bool ends_programs(int signo)
 {
         return signo == SIGTERM || signo == SIGINT || signo == SIGHUP || signo == SIGQUIT;
@@ -176,6 +182,7 @@ void rank_signal_find(const struct rank_status_scan *scan, pid_t worker, int sig
 
         *to = (struct rank_signal)RANK_SIGNAL_INIT;
         add_session(&s, worker, 0);
+        /* Nobody has a handler: then programs in sessions of their own count, too. */
         if (!ends_programs(signo) && !to->targets.n && !s.shells.n && !s.relays.n) {
                 rank_signal_finish(to);
                 s.services = true;

@@ -48,6 +48,7 @@ void rank_status_scan(struct rank_status_scan *s)
         proc_each(add_process, s);
         /* Read behind the walk, so no process starts in the future. */
         clock_gettime(CLOCK_BOOTTIME, &now);
+        /* In the unit of /proc/PID/stat, which counts from the boot, suspended time included. */
         s->now_ticks = (uint64_t)now.tv_sec * (uint64_t)s->hz +
                        (uint64_t)now.tv_nsec * (uint64_t)s->hz / 1000000000;
         if (s->n)
@@ -101,6 +102,7 @@ static const struct proc_stat *find_busy_process(const struct proc_stat *v, size
         if (!p)
                 return NULL;
         read_channel(p->pid, channel, size);
+        /* A process that runs, or waits for a disk, is busy itself. */
         for (size_t depth = 0; depth < n && p->state == 'S'; depth++) {
                 child = NULL;
                 for (size_t i = 0; i < n; i++)
@@ -143,6 +145,7 @@ void rank_status_look(const struct rank_status_scan *s, pid_t worker, struct nod
         for (size_t i = 0; i < n; i++) {
                 cpu += v[i].cpu_ticks;
                 if (v[i].pid == worker)
+                        /* The clock was read after the walk, but in other units: no age below 0. */
                         start = MIN(v[i].start_ticks, s->now_ticks);
         }
         age = s->now_ticks - start;

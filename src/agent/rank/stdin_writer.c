@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bytes of the head wait in @waiting and go into the pipe as fast as the worker reads. Every byte
+ * is credited once: when written, or when dropped because the pipe is closed. The character that
+ * ends a terminal's input is the agent's own and is not credited. The object is freed when the
+ * loop has let go of the poll handle and the owner has called stdin_writer_close(), in any order.
+ */
 #include "agent/rank/stdin_writer.h"
 
 #include <errno.h>
@@ -24,6 +30,7 @@ static void send_credit(struct stdin_writer *w, size_t bytes)
 /* Credits what was written since @before bytes were waiting. */
 static void credit_written(struct stdin_writer *w, size_t before)
 {
+        /* The agent's own byte is the last, so it is written when fewer than @own bytes wait. */
         size_t now = buf_len(&w->waiting), own = w->own - MIN(w->own, now);
 
         send_credit(w, before - now - own);
@@ -45,6 +52,7 @@ static void on_closed(uv_handle_t *handle)
                 free_writer(w);
 }
 
+/* Closes the pipe. What still waits is credited, because nobody will read it. */
 static void shut_stdin(struct stdin_writer *w)
 {
         if (w->fd < 0)
@@ -119,7 +127,7 @@ void stdin_writer_push(struct stdin_writer *w, const void *data, size_t len)
         static const char end = '\004'; /* VEOF */
 
         if (w->fd < 0) {
-                send_credit(w, len);
+                send_credit(w, len); /* dropped, but the head must not wait for the credit */
                 return;
         }
         if (!len && w->is_terminal) {

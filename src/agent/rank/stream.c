@@ -16,7 +16,7 @@
 #include "base/memory.h"
 #include "wire/msg.h"
 
-enum { CATCH_UP_READS = 4 };
+enum { CATCH_UP_READS = 4 }; /* times MSG_OUTPUT_MAX, more than a pipe holds */
 
 static void on_readable(uv_poll_t *poll, int status, int events);
 
@@ -49,6 +49,7 @@ static int pump_stream(struct stream *s)
         ssize_t n;
 
         if (!max || uplink_full(s->up)) {
+                /* stream_credit() or stream_resume() starts the poll again. */
                 uv_poll_stop(&s->poll);
                 return 0;
         }
@@ -64,9 +65,11 @@ static int pump_stream(struct stream *s)
                 s->unwritten += s->up->lost ? 0 : (uint32_t)n;
                 return 1;
         }
+        /* While draining an empty pipe is the end. */
         if (n < 0 && (errno == EINTR || (errno == EAGAIN && !s->draining)))
                 return 0;
         output_encode(&s->up->out, &m);
+        /* Before the close, because the callback reads @s. */
         s->ended(s->ctx, s);
         stream_close(s);
         return -1;
@@ -103,6 +106,7 @@ struct stream *stream_open(uv_loop_t *loop, struct uplink *up, uint32_t rank, ui
 
 void stream_credit(struct stream *s, uint32_t bytes)
 {
+        /* More credit than bytes would make the window larger for ever. */
         s->unwritten -= MIN(bytes, s->unwritten);
         stream_resume(s);
 }

@@ -81,6 +81,7 @@ unsigned torch_note_find(struct torch_note *n, char *const *argv, char *const *e
                 return state - 1;
         version = torch_version_find(argv, env, cwd);
         if (n) {
+                /* Several children may write the note at once: all have found the same. */
                 __atomic_store_n(&n->state, version + 1, __ATOMIC_RELEASE);
                 syscall(SYS_futex, &n->state, FUTEX_WAKE, 1, NULL, NULL, 0);
         }

@@ -24,7 +24,7 @@
 #include "wire/msg.h"
 
 /* Makes pipes for stdout and stderr, and for stdin if @fed. The agent writes to stdin and reads
- * from the others. */
+ * from the others. -errno: the ends made so far are the caller's to close. */
 static int open_pipes(int ours[3], int theirs[3], bool fed)
 {
         int fds[2], writer;
@@ -48,6 +48,7 @@ static int open_rank_terminal(int ours[3], int theirs[3], const struct launch_te
         char name[64];
         int fds[2];
 
+        /* O_NOCTTY: the terminal becomes that of the rank, in enter_worker(), not of the agent. */
         ours[1] = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
         if (ours[1] < 0 || grantpt(ours[1]) < 0 || unlockpt(ours[1]) < 0 ||
             ptsname_r(ours[1], name, sizeof(name)) != 0)
@@ -61,6 +62,7 @@ static int open_rank_terminal(int ours[3], int theirs[3], const struct launch_te
         if (theirs[1] < 0 || theirs[2] < 0 || ours[0] < 0 || pipe2(fds, O_CLOEXEC) < 0)
                 return -errno;
         ours[2] = fds[0];
+        /* A pipe without a writer: stderr ends at once, as its bytes come by the terminal. */
         close(fds[1]);
         return 0;
 }
@@ -70,6 +72,7 @@ static void on_output_ended(void *ctx, const struct stream *s)
         struct worker *w = ctx;
 
         w->heard_ns = MAX(w->heard_ns, s->heard_ns);
+        /* Kept for a process that starts in place of this one: see struct worker_setup. */
         w->unwritten[s->number - MSG_STDOUT] = s->unwritten;
         w->out[s->number - MSG_STDOUT] = NULL;
 }
@@ -99,12 +102,14 @@ struct worker_child {
         int terminal; /* its side of the terminal; -1 = none */
 };
 
-/* In the child, which may wait for a file system. */
+/* In the child, which may wait for a file system. Only async-signal-safe functions: 0, or
+ * -errno. */
 static int enter_worker(void *ctx)
 {
         const struct worker_child *c = ctx;
         const struct worker_setup *s = c->setup;
 
+        /* Needs a session without a terminal, which the child has just begun. */
         if (c->terminal >= 0 && ioctl(c->terminal, TIOCSCTTY, 0) < 0)
                 return -errno;
         limits_raise_worker();
@@ -225,6 +230,7 @@ void worker_credit(struct worker *w, uint8_t stream, uint32_t bytes)
         if (i < 2 && w->out[i])
                 stream_credit(w->out[i], bytes);
         else if (i < 2)
+                /* Bytes of an output that has ended. */
                 w->unwritten[i] -= MIN(bytes, w->unwritten[i]);
 }
 
