@@ -64,7 +64,8 @@ static bool algorithm_listed(const char *list, const char *name, size_t len)
 }
 
 /* Appends the names of @list that @pattern matches (or does not match) and that are not in @out,
- * which has space for all names. */
+ * which has space for all names. A name of a pattern that is in @out already stays where it is: the
+ * first place counts. */
 static void add_algorithms(char *out, const char *list, const char *pattern, bool matching)
 {
         for (size_t n; *list; list += n + (list[n] == ',')) {
@@ -87,6 +88,7 @@ char *algorithms_expand(enum algorithm_kind kind, const char *wish)
 {
         const char *defaults = lists[kind].defaults;
         char *all = xasprintf("%s,%s", defaults, lists[kind].more);
+        /* All names with commas fit: each is appended once at most. */
         char *out = xcalloc(1, strlen(all) + 1), *patterns = NULL, *at;
 
         if (!wish)
@@ -104,6 +106,7 @@ char *algorithms_expand(enum algorithm_kind kind, const char *wish)
                 add_algorithms(out, all, strsep(&at, ","), true);
         free(patterns);
         free(all);
+        /* An empty list for libssh would mean its defaults. */
         if (!*out)
                 free(STEAL(&out));
         return out;

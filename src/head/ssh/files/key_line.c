@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Words are cut in place. A blob is a type and numbers, each with a length in front; a certificate
+ * has the same numbers behind its own type and a nonce, so key_blob_is_of() compares from the
+ * numbers on. Lengths come from files of others and are checked against the end each time.
+ */
 #include "head/ssh/files/key_line.h"
 
 #include <sodium.h>
@@ -16,7 +21,7 @@ char *key_line_word(char **line)
 
         do
                 word = strsep(line, " \t\r");
-        while (word && !*word);
+        while (word && !*word); /* several blanks in a row */
         return word;
 }
 
@@ -52,6 +57,7 @@ size_t key_blob_skip(struct key_blob b, int n)
         size_t at = 0;
 
         for (; n; n--) {
+                /* In this order, so that nothing wraps around. */
                 if (b.len - at < 4 || key_blob_u32(b.data + at) > b.len - at - 4)
                         return 0;
                 at += 4 + key_blob_u32(b.data + at);

@@ -36,10 +36,11 @@ struct known_key {
         char *type, *blob;
 };
 
+/* A hashed name: two SHA-1 states behind the padded salt, and the digest to compare with. */
 struct hashed_name {
         SHA_CTX inner, outer;
         unsigned char digest[SHA_DIGEST_LENGTH];
-        size_t key;
+        size_t key; /* index in known_hosts.keys, here and below */
 };
 
 /* A list of names with a wildcard or a negation. */
@@ -48,6 +49,7 @@ struct pattern_list {
         size_t key;
 };
 
+/* A name without patterns, and the keys of all lines with this name. */
 struct plain_name {
         char *name;
         size_t *keys;
@@ -68,6 +70,7 @@ struct known_hosts {
         size_t patterns_n, patterns_cap;
 };
 
+/* False: malformed, or more than @size bytes. */
 static bool decode_base64(const char *text, size_t len, unsigned char *out, size_t size,
                           size_t *ret_len)
 {
@@ -75,6 +78,7 @@ static bool decode_base64(const char *text, size_t len, unsigned char *out, size
                                  sodium_base64_VARIANT_ORIGINAL) == 0;
 }
 
+/* Hashes the padded salt: the part of HMAC-SHA1 (RFC 2104) that is the same for all names. */
 static void prepare_hmac(struct hashed_name *h, const unsigned char *salt, size_t len)
 {
         unsigned char pad[SHA_CBLOCK];
@@ -91,6 +95,7 @@ static void prepare_hmac(struct hashed_name *h, const unsigned char *salt, size_
         SHA1_Update(&h->outer, pad, sizeof(pad));
 }
 
+/* Continues both states with a name; the states of @h stay. */
 static void compute_hmac(const struct hashed_name *h, const char *name, size_t len,
                          unsigned char ret[SHA_DIGEST_LENGTH])
 {
@@ -133,7 +138,7 @@ static bool add_hashed_name(struct known_hosts *kh, const char *text)
 {
         const char *bar;
         unsigned char salt[SHA_CBLOCK];
-        struct hashed_name h = { .key = kh->n };
+        struct hashed_name h = { .key = kh->n }; /* the key is added behind its names */
         size_t salt_len, digest_len;
 
         if (strncmp(text, "|1|", 3) != 0)
@@ -160,6 +165,7 @@ static void add_plain_name(struct known_hosts *kh, const char *name)
                 p->name = xstrdup(name);
                 HASH_ADD_KEYPTR(hh, kh->plain, p->name, strlen(p->name), p);
         }
+        /* Few keys have the same name: one for each type, as a rule. */
         p->keys = xrealloc(p->keys, p->n + 1, sizeof(*p->keys));
         p->keys[p->n++] = kh->n;
 }
@@ -170,6 +176,8 @@ static bool add_key_names(struct known_hosts *kh, char *names)
         if (*names == '|')
                 return add_hashed_name(kh, names);
         ssh_name_lower(names);
+        /* One pattern in a list makes the whole list one of patterns: a negation is about the other
+         * names. */
         if (strpbrk(names, "*?!")) {
                 kh->patterns = xgrow(kh->patterns, kh->patterns_n, &kh->patterns_cap,
                                      sizeof(*kh->patterns));
@@ -198,7 +206,7 @@ static void add_known_line(struct known_hosts *kh, const char *file, int line, c
                 names = key_line_word(&text);
         type = key_line_word(&text);
         blob = key_line_word(&text);
-        if (!blob || strchr("#@", *names))
+        if (!blob || strchr("#@", *names)) /* @cert-authority, or a marker unknown here */
                 return;
         raw = key_line_blob(blob, type, &len);
         if (raw && add_key_names(kh, names)) {
@@ -274,6 +282,7 @@ static void add_to_set(struct known_set *set, const struct known_key *k)
         set->v[set->n++] = k;
 }
 
+/* The spelling of known_hosts: [name]:port unless the port is the default; 0 = not known. */
 static void spell_name(char *ret, size_t size, const char *name, int port)
 {
         if (port == 0 || port == 22)
@@ -332,7 +341,7 @@ enum known_verdict known_set_check(const struct known_set *set, const char *type
                 k = set->v[i];
                 if (strcmp(k->blob, blob) == 0) {
                         revoked = k->revoked ? k : NULL;
-                        match = match ? match : k;
+                        match = match ? match : k; /* the first line, for the message */
                 } else if (!k->revoked && i < set->strict) {
                         /* Not for keys of the plain name: another server may be at this port. */
                         if (!same_type && strcmp(k->type, type) == 0)
@@ -340,6 +349,7 @@ enum known_verdict known_set_check(const struct known_set *set, const char *type
                         other = other ? other : k;
                 }
         }
+        /* From the gravest to the least telling. */
         k = revoked ? revoked : match ? match : same_type ? same_type : other;
         *ret_where = '\0';
         if (k)
@@ -360,7 +370,8 @@ void known_set_lines(const struct known_set *set, const struct revoked_keys *rev
         }
 }
 
-/* Tells whether there is a key of the type with which an algorithm signs. */
+/* Tells whether there is a key of the type with which an algorithm signs. Signatures of RSA keys
+ * have names of their own. */
 static bool set_has_type(const struct known_set *set, const char *algorithm, size_t len)
 {
         if (len > 9 && memcmp(algorithm, "rsa-sha2-", 9) == 0) {
@@ -378,6 +389,7 @@ char *known_set_algorithms(const struct known_set *set, const char *defaults)
 {
         struct buf out = BUF_INIT;
 
+        /* Two rounds over the list: first types with a known key, then the others. */
         for (int known = 1; known >= 0; known--)
                 for (const char *at = defaults; *at;) {
                         size_t n = strcspn(at, ",");
@@ -392,6 +404,7 @@ char *known_set_algorithms(const struct known_set *set, const char *defaults)
         return buf_steal(&out);
 }
 
+/* Opens for reading, too: the last byte and the number of lines are looked at. */
 static int open_for_append(const char *path)
 {
         int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
@@ -401,7 +414,7 @@ static int open_for_append(const char *path)
                 char *folder = strndup(path, (size_t)(slash - path));
 
                 if (folder)
-                        mkdir(folder, 0700);
+                        mkdir(folder, 0700); /* only the last folder is made */
                 free(folder);
                 fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
         }

@@ -55,6 +55,8 @@ struct krl_cursor {
         bool short_of; /* the end was passed */
 };
 
+/* Returns the next @n bytes, or NULL. After the first shortage nothing is returned any more, so one
+ * check at the end suffices. */
 static const unsigned char *take_krl_bytes(struct krl_cursor *c, size_t n)
 {
         const unsigned char *p = c->at;
@@ -76,6 +78,7 @@ static uint32_t take_krl_u32(struct krl_cursor *c)
         return p ? (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3] : 0;
 }
 
+/* Returns the next string as a cursor of its own; short_of: there is none. */
 static struct krl_cursor take_krl_string(struct krl_cursor *c)
 {
         size_t n = take_krl_u32(c);
@@ -126,6 +129,7 @@ static int load_krl_section(struct revoked_keys *rk, const char *file, unsigned 
                 return load_krl_strings(rk, file, &c, SHA_DIGEST_LENGTH, err);
         case KRL_SHA256:
                 return load_krl_strings(rk, file, &c, crypto_hash_sha256_BYTES, err);
+        /* An extension says itself whether a reader may pass over it. */
         case KRL_EXTENSION:
                 take_krl_string(&c);
                 critical = take_krl_bytes(&c, 1);
@@ -144,7 +148,7 @@ static int load_krl(struct revoked_keys *rk, const char *file, struct krl_cursor
         uint32_t version;
         int r = 0;
 
-        take_krl_bytes(&c, sizeof(KRL_MAGIC));
+        take_krl_bytes(&c, sizeof(KRL_MAGIC)); /* with the NUL */
         version = take_krl_u32(&c);
         if (!c.short_of && version != KRL_VERSION)
                 return err_set(err, ENOTSUP, "a KRL of version %u", (unsigned)version);
@@ -152,6 +156,7 @@ static int load_krl(struct revoked_keys *rk, const char *file, struct krl_cursor
         take_krl_string(&c);                      /* reserved */
         take_krl_string(&c);                      /* comment */
         while (c.left && r == 0) {
+                /* c.left is not 0, so there is a byte. */
                 unsigned type = *take_krl_bytes(&c, 1);
                 struct krl_cursor section = take_krl_string(&c);
 
@@ -167,7 +172,7 @@ static int load_krl(struct revoked_keys *rk, const char *file, struct krl_cursor
 static int load_revoked_text(struct revoked_keys *rk, const char *file, char *text, size_t len,
                              struct error *err)
 {
-        if (memchr(text, '\0', len))
+        if (memchr(text, '\0', len)) /* a KRL of another magic, or any binary file */
                 return err_set(err, EINVAL, "neither public keys nor a KRL");
         for (int line = 1; text; line++) {
                 char *rest = strsep(&text, "\n");
@@ -236,6 +241,7 @@ const char *revoked_keys_trouble(const struct revoked_keys *rk)
         return rk ? rk->trouble : NULL;
 }
 
+/* Returns the entry with exactly these bytes, or NULL. */
 static const struct revoked_entry *find_revoked(const struct revoked_keys *rk,
                                                 const unsigned char *data, size_t len)
 {
@@ -245,6 +251,7 @@ static const struct revoked_entry *find_revoked(const struct revoked_keys *rk,
         return NULL;
 }
 
+/* Says nothing of unusable files: the caller asks revoked_keys_trouble() first. */
 bool revoked_keys_has(const struct revoked_keys *rk, const char *blob, char *ret_where, size_t size)
 {
         unsigned char sha1[SHA_DIGEST_LENGTH], sha256[crypto_hash_sha256_BYTES], *raw;
@@ -262,6 +269,7 @@ bool revoked_keys_has(const struct revoked_keys *rk, const char *blob, char *ret
                 e = e ? e : find_revoked(rk, sha1, sizeof(sha1));
         }
         free(raw);
+        /* A caller without interest passes @size 0, and snprintf() writes nothing. */
         if (e && e->line)
                 snprintf(ret_where, size, "%s:%d", e->file, e->line);
         else if (e)

@@ -18,6 +18,7 @@
 
 #define YES "yes|true"
 
+/* Returns the first line with the keyword that holds, or NULL. */
 static const struct config_line *find_line(const struct config_lookup *l, const char *keyword)
 {
         for (size_t i = 0; i < l->found_n; i++)
@@ -50,6 +51,7 @@ int config_port(const struct config_lookup *l)
 /* Spells a name as known_hosts has it: addresses as the system prints them, names in lower case. */
 static char *spell_hostname(char *name)
 {
+        /* No lookup: only the spelling of addresses is changed. */
         const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM };
         struct addrinfo *found = NULL;
         char text[NI_MAXHOST];
@@ -83,7 +85,7 @@ static void note_proxy(struct config_lookup *l, const struct config_line *line)
 }
 
 /* Notes a line that holds for the host. HostName is expanded at once, because later Match lines
- * compare the name. */
+ * compare the name. Identities and certificates add up; of other keywords the first line stays. */
 static int apply_line(struct config_lookup *l, const struct config_line *line, struct error *err)
 {
         struct ssh_host *h = l->host;
@@ -114,6 +116,7 @@ static int walk_line(struct config_lookup *l, size_t i, struct error *err)
         const struct config_line *line = &l->config->lines[i];
         int r;
 
+        /* Checked before the guard, as ssh(1) does for lines in any block. */
         if (!line->keyword) {
                 const char *ignored = config_value(l, "IgnoreUnknown");
 
@@ -127,13 +130,16 @@ static int walk_line(struct config_lookup *l, size_t i, struct error *err)
                 return apply_line(l, line, err);
         r = config_line_holds(l, line, err);
         l->holds[i] = r > 0;
+        /* 1 and 0 are answers, no errors. */
         return MIN(r, 0);
 }
 
+/* Decides all Host and Match lines, and notes the lines that hold. */
 static int walk_lines(struct config_lookup *l, struct error *err)
 {
         const struct ssh_config *c = l->config;
 
+        /* The second walk decides anew, by the name of HostName. */
         memset(l->holds, 0, c->n);
         for (size_t i = 0; i < c->n; i++)
                 if (walk_line(l, i, err) < 0)
@@ -164,7 +170,7 @@ static int wrap_place(const struct config_lookup *l, const char *keyword, const 
                     strv_has(&line->args, value))
                         return config_wrap_place(err, line->file, line->number, keyword);
         }
-        return err_wrap(err, "%s", keyword);
+        return err_wrap(err, "%s", keyword); /* a default, or a file of the command line */
 }
 
 /* Expands names of files and drops "none". */
@@ -190,6 +196,7 @@ static int expand_files(const struct config_lookup *l, const char *keyword, cons
         return r;
 }
 
+/* The standard names of ssh(1), in its order, unless identities are configured. */
 static void complete_keys(struct config_lookup *l)
 {
         static const char *const keys[] = { "id_ed25519", "id_ecdsa", "id_rsa", "id_ed25519_sk",
@@ -279,6 +286,7 @@ static bool config_is(const struct config_lookup *l, const char *keyword, const 
         return value && ssh_keyword_list_has(values, value);
 }
 
+/* Returns the value for free(), NULL = not configured. */
 static char *copy_value(const struct config_lookup *l, const char *keyword)
 {
         const char *value = config_value(l, keyword);
@@ -299,6 +307,7 @@ static int find_preference(const char *list, const char *method)
         return 0;
 }
 
+/* Without a list publickey comes first, and GSSAPI is tried only when switched on. */
 static void complete_login(const struct config_lookup *l)
 {
         const char *list = config_value(l, "PreferredAuthentications");
@@ -312,6 +321,7 @@ static void complete_login(const struct config_lookup *l)
         };
 }
 
+/* Whether the value is one of the site's: not a wish of the user. */
 static bool is_of_system(const struct config_lookup *l, const char *keyword)
 {
         const struct config_line *line = find_line(l, keyword);
@@ -319,6 +329,7 @@ static bool is_of_system(const struct config_lookup *l, const char *keyword)
         return line && line->system;
 }
 
+/* Notes the wishes as written: algorithms_expand() makes the lists. */
 static void complete_algorithms(const struct config_lookup *l)
 {
         struct ssh_host_algorithms *a = &l->host->algorithms;
@@ -367,7 +378,7 @@ static int complete_host(struct config_lookup *l, struct error *err)
                 h->user = xstrdup(l->request->user);
         else
                 r = expand_value(l, "User", TOKENS_USER, EXPAND_VARIABLES, &h->user, err);
-        if (!h->user)
+        if (!h->user) /* no User, or a failure, which the caller reports */
                 h->user = xstrdup(l->config->login);
         if (r == 0)
                 r = complete_proxy(l, err);
@@ -400,6 +411,7 @@ static bool changes_nothing(const struct config_lookup *l, const struct config_l
         condition += negated;
         CLEANUP(free_textp)
         char *keyword = xstrndup(condition, strcspn(condition, " "));
+        /* "Keyword yes" must hold for the line to matter; with "!" it must not. */
         return config_is(l, keyword, YES) == negated;
 }
 
@@ -428,12 +440,14 @@ static int judge_unobeyed(const struct config_lookup *l, struct ssh_unobeyed *un
         return 0;
 }
 
-/* Refuses characters with a meaning in a shell or a log line: names reach both. */
+/* Refuses characters with a meaning in a shell or a log line: names reach both. @what is the noun
+ * of the message. */
 static int check_name(const char *what, const char *name, struct error *err)
 {
         if (!*name || *name == '-' || strlen(name) > 255)
                 return err_set(err, EINVAL, "'%s' is not a %s", name, what);
         for (const unsigned char *p = (const unsigned char *)name; *p; p++)
+                /* Letters above ASCII pass: a name may be in UTF-8. */
                 if (*p <= ' ' || *p == 0x7f || strchr("'\"`$\\;&|<>(){}!#*?", *p))
                         return err_set(err, EINVAL, "'%s' is not a %s", name, what);
         return 0;
@@ -446,6 +460,7 @@ static int look_up(struct config_lookup *l, struct error *err)
 
         if (r < 0)
                 return r;
+        /* From here on tokens and Match host use the final name. */
         l->hostname = spell_hostname(l->hostname ? l->hostname : xstrdup(l->request->alias));
         l->final = true;
         /* A second walk may only add values: the first ones stay. */
@@ -454,6 +469,7 @@ static int look_up(struct config_lookup *l, struct error *err)
         if (r == 0)
                 r = complete_host(l, err);
         if (r == 0)
+                /* Once more: HostName may have brought in other characters. */
                 r = check_name("host name", l->host->hostname, err);
         return r;
 }

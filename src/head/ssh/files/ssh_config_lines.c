@@ -21,7 +21,7 @@
 #include "head/ssh/files/ssh_config_private.h"
 
 #define FILE_MAX    (16u << 20)
-#define INCLUDE_MAX 16
+#define INCLUDE_MAX 16 /* as ssh(1); a file that includes itself ends here */
 #define BLANKS      " \t\r\n"
 
 /* Appends the word at @at without its quotes and escapes, and moves @at behind it. */
@@ -31,6 +31,7 @@ static int split_config_word(const char **at, struct buf *word, struct error *er
         const char *p;
 
         for (p = *at; *p && (quote || !strchr(" \t", *p)); p++) {
+                /* The escapes of ssh(1): a quote, a backslash, and outside of quotes a blank. */
                 if (*p == '\\' && p[1] && (strchr("'\"\\", p[1]) || (!quote && p[1] == ' ')))
                         buf_append(word, ++p, 1);
                 else if (!quote && (*p == '"' || *p == '\''))
@@ -52,6 +53,7 @@ static int split_config_words(const char *text, struct strv *ret, struct error *
                 char *taken;
 
                 text += strspn(text, " \t");
+                /* Only at the beginning of a word, so a # within a word stays. */
                 if (!*text || *text == '#')
                         return 0;
                 if (split_config_word(&text, &word, err) < 0) {
@@ -101,15 +103,18 @@ struct config_file {
 static int load_config_file(struct ssh_config *c, const char *path, enum config_place place,
                             int depth, int outer, struct error *err);
 
-/* Returns the pattern of files for a name of an Include. NULL: a variable is not set. */
+/* Writes the pattern of files for a name of an Include to *ret. -EINVAL: a token that differs
+ * between hosts, or a variable that is not set. */
 static int expand_include(const struct ssh_config *c, const char *name, const struct config_file *f,
                           char **ret, struct error *err)
 {
+        /* TOKENS_LOCAL need the configuration only, and no host. */
         const struct config_lookup l = { .config = c };
         int flags = EXPAND_VARIABLES | (f->place == PLACE_SYSTEM ? 0 : EXPAND_HOME);
         char *path;
         int r;
 
+        /* Two characters on, because %% is no token. */
         for (const char *p = strchr(name, '%'); p && p[1]; p = strchr(p + 2, '%'))
                 if (p[1] != '%' && !strchr(TOKENS_LOCAL, p[1])) {
                         err_set(err, EINVAL, "Include with %%%c is not obeyed", p[1]);
@@ -118,6 +123,7 @@ static int expand_include(const struct ssh_config *c, const char *name, const st
         r = config_expand(&l, name, TOKENS_LOCAL, flags, &path, err);
         if (r < 0)
                 return r;
+        /* The base of a relative name is that of the file with the Include, as in ssh(1). */
         if (*path == '/')
                 *ret = STEAL(&path);
         else if (f->place == PLACE_SYSTEM)
@@ -143,6 +149,7 @@ static int include_files(struct ssh_config *c, const struct strv *args, const st
                 r = expand_include(c, args->v[i], f, &path, err);
                 if (r < 0)
                         return r;
+                /* No match is no error: glob() fails, and nothing is read. */
                 if (glob(path, 0, NULL, &found) == 0) {
                         for (size_t k = 0; k < found.gl_pathc && (r == 0 || r == -ENOENT); k++)
                                 r = load_config_file(c, found.gl_pathv[k], f->place, f->depth + 1,
@@ -166,6 +173,7 @@ static bool may_be_ignored(const struct ssh_config *c, const char *name)
         return false;
 }
 
+/* Checks a line as it stands; whether its block ever holds does not matter. */
 static int check_config_line(const struct ssh_config *c, const struct config_line *line,
                              struct error *err)
 {
@@ -184,6 +192,8 @@ static int check_config_line(const struct ssh_config *c, const struct config_lin
         return ssh_keyword_check(line->keyword, &line->args, err);
 }
 
+/* Appends the line, which becomes the guard of the lines behind if a block begins. Takes over the
+ * content of @line. */
 static void add_config_line(struct ssh_config *c, struct config_file *f, struct config_line *line)
 {
         bool opens = strcmp(line->name, "host") == 0 || strcmp(line->name, "match") == 0;
@@ -227,6 +237,7 @@ static int load_config_line(struct ssh_config *c, struct config_file *f, const c
                 return 0;
         text = split_keyword(text, &line.name);
         line.keyword = ssh_keyword_find(line.name);
+        /* Only @rest has the text with quotes, for commands. */
         line.rest = xstrdup(text + strspn(text, BLANKS "="));
         r = split_config_words(text, &line.args, err);
         if (r == 0)
@@ -236,9 +247,10 @@ static int load_config_line(struct ssh_config *c, struct config_file *f, const c
                 r = include_files(c, &line.args, f, err);
         } else if (r == 0) {
                 add_config_line(c, f, &line);
-                return 0;
+                return 0; /* the list owns the line now */
         }
         finish_config_line(&line);
+        /* A failed Include in an included file adds no place of its own. */
         if (r < 0 && (f->depth == 0 || !included))
                 return config_wrap_place(err, f->name, f->number, NULL);
         return r;
@@ -250,6 +262,7 @@ static int load_config_text(struct ssh_config *c, struct config_file *f, char *t
 {
         int r = 0;
 
+        /* The lines refer to the name as long as the configuration lives. */
         strv_push(&c->files, f->name);
         f->name = c->files.v[c->files.n - 1];
         f->number = 1;
@@ -273,12 +286,15 @@ static bool is_group_of_one(gid_t gid, uid_t uid)
 {
         const struct group *g = getgrgid(gid);
         const struct passwd *pw = getpwuid(uid);
+        /* Without an entry for group or user nothing is known, so others may write. */
         bool found = false, others = !g || !pw;
 
         for (char **name = others ? NULL : g->gr_mem; name && *name; name++) {
                 found = found || strcmp(*name, pw->pw_name) == 0;
                 others = others || strcmp(*name, pw->pw_name) != 0;
         }
+        /* The members of a group are not all in gr_mem: users with this group as their first are
+         * missing there. */
         setpwent();
         while (!others && (pw = getpwent())) {
                 found = found || (pw->pw_gid == gid && pw->pw_uid == uid);
@@ -335,10 +351,12 @@ static int load_config_file(struct ssh_config *c, const char *path, enum config_
         return r;
 }
 
+/* Makes a configuration without lines, for the account of the process. */
 static struct ssh_config *create_config(void)
 {
         struct ssh_config *c = xcalloc(1, sizeof(*c));
         const struct passwd *pw = getpwuid(getuid());
+        /* The folder of the account, as ssh(1) does, and not that of HOME. */
         const char *home = pw ? pw->pw_dir : getenv("HOME");
 
         c->home = xstrdup(home ? home : "/");

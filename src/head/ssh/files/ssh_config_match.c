@@ -86,6 +86,7 @@ static int next_criterion(const struct strv *args, size_t *i, struct criterion *
         ret->asks_final = ret->kind == MATCH_FINAL && *criteria[k].name == 'f';
         if (criteria[k].alone)
                 return 1;
+        /* Both "user=name" and "user name" are allowed. */
         ret->value = word[len] ? word + len + 1 : *i < args->n ? args->v[(*i)++] : NULL;
         if (!ret->value || (!*ret->value && !criteria[k].empty))
                 return err_set(err, EINVAL, "Match %s has no value", criteria[k].name);
@@ -99,6 +100,7 @@ struct network {
         unsigned bits;
 };
 
+/* Reads "10.0.0.0/8" or an address alone, which is a network of one. False: neither. */
 static bool parse_network(const char *text, size_t len, struct network *ret)
 {
         CLEANUP(free_textp) char *copy = xstrndup(text, len);
@@ -112,9 +114,11 @@ static bool parse_network(const char *text, size_t len, struct network *ret)
         if (inet_pton(ret->family, copy, ret->address) != 1)
                 return false;
         ret->bits = slash ? (unsigned)strtoul(slash, &end, 10) : most;
+        /* strtoul() would take a sign or a blank in front. */
         return !*end && (!slash || (*slash >= '0' && *slash <= '9')) && ret->bits <= most;
 }
 
+/* Compares the first @bits bits. */
 static bool same_bits(const unsigned char *a, const unsigned char *b, unsigned bits)
 {
         unsigned rest = bits % 8;
@@ -123,6 +127,7 @@ static bool same_bits(const unsigned char *a, const unsigned char *b, unsigned b
                (!rest || (a[bits / 8] ^ b[bits / 8]) >> (8 - rest) == 0);
 }
 
+/* Whether an address of an interface that is up lies in the network. */
 static bool interface_is_in(const struct ifaddrs *i, const struct network *n)
 {
         const void *at;
@@ -160,6 +165,7 @@ int config_match_check(const struct strv *args, struct error *err)
         int r;
 
         while ((r = next_criterion(args, &i, &c, err)) > 0) {
+                /* "all" may have "final" or "canonical" in front. */
                 if (c.kind == MATCH_ALL && (before > 1 || i < args->n))
                         return err_set(err, EINVAL, "Match all stands alone");
                 if (c.kind == MATCH_LOCAL_NETWORK && networks_hold(c.value, NULL, err) < 0)
@@ -174,6 +180,7 @@ static int localnetwork_holds(const struct config_lookup *l, const char *list, s
         struct ifaddrs *all = NULL;
         int r;
 
+        /* Without addresses no network holds, but the list is still checked. */
         if (!l->config->sealed && getifaddrs(&all) < 0)
                 return 0;
         r = networks_hold(list, all, err);
@@ -185,12 +192,14 @@ static int localnetwork_holds(const struct config_lookup *l, const char *list, s
 /* Runs the command of Match exec, without standard input and output: 1 if the exit code is 0. */
 static int command_holds(struct config_lookup *l, const char *text, struct error *err)
 {
+        /* As ssh(1): the user's shell runs the command. */
         char *shell = getenv("SHELL"), flag[] = "-c", sh[] = "/bin/sh", *command;
         char *argv[] = { shell && *shell ? shell : sh, flag, NULL, NULL };
         struct spawn s = { .argv = argv, .fds = { SPAWN_NULL, SPAWN_NULL, SPAWN_INHERIT } };
         pid_t pid;
         int status, r = config_expand(l, text, TOKENS_ALL, 0, &command, err);
 
+        /* The text was checked, but a sealed configuration runs nothing. */
         if (r < 0 || l->config->sealed) {
                 free(command);
                 return r;
@@ -213,6 +222,7 @@ static int command_holds(struct config_lookup *l, const char *text, struct error
 /* Whether a criterion of Match holds, before a negation. Negative with @err: cannot be decided. */
 static int criterion_holds(struct config_lookup *l, const struct criterion *c, struct error *err)
 {
+        /* HostName counts as soon as a line has set it. */
         const char *name = l->hostname ? l->hostname : l->request->alias;
         const char *tag = config_value(l, "Tag");
 
@@ -235,6 +245,7 @@ static int criterion_holds(struct config_lookup *l, const struct criterion *c, s
         case MATCH_LOCAL_NETWORK:
                 return localnetwork_holds(l, c->value, err);
         case MATCH_TAGGED:
+                /* No tag is matched by an empty value alone. */
                 return tag ? ssh_pattern_list_matches(c->value, tag) : !*c->value;
         case MATCH_COMMAND:
                 return ssh_pattern_list_matches(c->value, REMOTE_COMMAND);
@@ -268,6 +279,7 @@ static int match_holds(struct config_lookup *l, const struct strv *args, struct 
  * matches. */
 static int host_holds(const struct config_lookup *l, const struct strv *patterns)
 {
+        /* Host lines see the name as given, in the second walk the final name. */
         const char *name = l->final ? l->hostname : l->request->alias;
         bool found = false;
 

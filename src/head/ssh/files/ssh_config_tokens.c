@@ -16,6 +16,7 @@
 /* Appends the host of the last of "user@a:22,b:23". */
 static void append_jump(struct buf *out, const struct config_lookup *l)
 {
+        /* %j is the last jump, the one beside the host. */
         const char *jump = l->jump ? l->jump->rest : "none", *last = strrchr(jump, ','), *at;
 
         if (strcasecmp(jump, "none") == 0)
@@ -76,6 +77,7 @@ static void append_token(struct buf *out, const struct config_lookup *l, char le
                 buf_printf(out, "%d", config_port(l));
                 break;
         case 'r':
+                /* The expanded user, once it is known: see complete_host(). */
                 buf_appends(out, l->host->user ? l->host->user : config_user(l));
                 break;
         case 'u':
@@ -102,6 +104,7 @@ static int append_home(struct buf *out, const struct config_lookup *l, const cha
         size_t len = strcspn(*at + 1, "/");
         CLEANUP(free_textp) char *user = xstrndup(*at + 1, len);
         struct passwd entry, *found = NULL;
+        /* getpwnam_r() and not getpwnam(): lookups run in several threads. */
         char room[4096];
 
         if (len && (getpwnam_r(user, &entry, room, sizeof(room), &found) != 0 || !found))
@@ -117,7 +120,7 @@ static int append_variable(struct buf *out, const char **at, struct error *err)
         const char *end = strchr(*at, '}');
         char *name, *value;
 
-        if (!end || end == *at + 2)
+        if (!end || end == *at + 2) /* "${}" */
                 return err_set(err, EINVAL, "'%s' names no variable", *at);
         name = xstrndup(*at + 2, (size_t)(end - *at - 2));
         value = getenv(name);
@@ -143,6 +146,7 @@ int config_expand(const struct config_lookup *l, const char *text, const char *t
                 if (flags & EXPAND_VARIABLES && text[0] == '$' && text[1] == '{') {
                         r = append_variable(&out, &text, err);
                 } else if (*text != '%' || !*tokens) {
+                        /* Without a set of tokens a percent sign is a character. */
                         buf_append(&out, text, 1);
                 } else if (*++text == '%') {
                         buf_appends(&out, "%");

@@ -164,6 +164,7 @@ static const struct ssh_keyword keywords[] = {
 };
 /* clang-format on */
 
+/* Older names and names of distributions, which ssh(1) takes for the present names. */
 static const struct {
         const char *old, *name;
 } aliases[] = {
@@ -223,6 +224,7 @@ int ssh_keyword_port(const char *word)
         return -1;
 }
 
+/* Only the form counts: limits are those of the code that reads the number. */
 static int check_number(const struct ssh_keyword *k, const char *word, struct error *err)
 {
         char *end;

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Patterns of OpenSSH: * and ?, no classes and no escapes. ssh_pattern_matches() keeps the place
+ * of the last star and the text behind that star, so the time is at most the product of both
+ * lengths. A list holds when a pattern matches and no negated pattern does.
+ */
 #include "head/ssh/files/ssh_pattern.h"
 
 #include <ctype.h>
@@ -13,6 +18,7 @@ bool ssh_pattern_matches(const char *pattern, size_t pattern_len, const char *te
         const char *star = NULL, *mark = NULL;
 
         while (text < end) {
+                /* A star takes nothing at first, and more with each mismatch behind. */
                 if (p < p_end && *p == '*') {
                         star = p++;
                         mark = text;
@@ -41,7 +47,7 @@ bool ssh_pattern_list_matches(const char *list, const char *text)
                 n = strcspn(list, ",");
                 if (!ssh_pattern_matches(list + negated, n - negated, text, strlen(text)))
                         continue;
-                if (negated)
+                if (negated) /* excludes, whatever comes behind */
                         return false;
                 found = true;
         }
