@@ -31,10 +31,12 @@ static ssh_channel on_agent_request(ssh_session session, void *ctx)
         struct error err = { 0 };
         int fd;
 
+        /* A node with children logs in to each of them once; more channels are a flood. */
         if (h->agent_forward.count >= ssh_site_options(h->hops->site)->hosts + CHANNELS_SPARE)
                 return NULL;
         fd = ssh_agent_connect(&err);
         if (fd < 0) {
+                /* In the output of ssh, where sshd on the node would write. */
                 ssh_hop_tell(h, (struct ssh_hop_event){ .kind = DID_SAY,
                                                         .data = err.text,
                                                         .len = strlen(err.text) });
@@ -46,6 +48,7 @@ static ssh_channel on_agent_request(ssh_session session, void *ctx)
                 return NULL;
         }
         l = xcalloc(1, sizeof(*l));
+        /* The stream owns the descriptor, also on failure. */
         l->stream = ssh_stream_join(h->hops->loop, session, &ssh_hop_stream_ops, h, channel, fd);
         if (!l->stream) {
                 ssh_channel_free(channel);

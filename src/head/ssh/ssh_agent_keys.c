@@ -23,10 +23,12 @@
 #include "head/core/thread_pool.h"
 
 #define AGENT_WAIT_S 3
-#define MESSAGE_MAX  (256u << 10)
+#define MESSAGE_MAX  (256u << 10) /* as OpenSSH's limit of a message of the agent */
 
+/* Types of messages, SSH_AGENT_FAILURE and so on. */
 enum { AGENT_FAILURE = 5, AGENT_LIST = 11, AGENT_KEYS = 12, AGENT_SIGN = 13 };
 
+/* Owned by the thread: libssh has the other end of @client. */
 struct agent_filter {
         int client, agent;
         struct key_blob *keys; /* malloc'ed, as is each of them */
@@ -121,6 +123,7 @@ static void list_agent_key(struct key_blob key, struct key_blob comment, struct 
         const char *name = "key";
         size_t type_len = key_blob_u32(key.data);
 
+        /* The first that fits: a certificate's type begins like that of the plain key. */
         for (size_t i = 0; i < ARRAY_SIZE(names); i++)
                 if (type_len <= key.len - 4 && type_len >= strlen(names[i].begin) &&
                     memcmp(key.data + 4, names[i].begin, strlen(names[i].begin)) == 0) {
@@ -146,7 +149,7 @@ void ssh_agent_keys_list(const char *path, struct strv *ret)
             read_agent_message(fd, &message) < 0 || !begin_list(&message, &left))
                 return;
         while (next_agent_key(&left, &key, &comment))
-                if (key.len >= 4)
+                if (key.len >= 4) /* room for the length of the type */
                         list_agent_key(key, comment, ret);
 }
 
@@ -168,6 +171,7 @@ static void filter_list(const struct agent_filter *f, struct buf *list)
         struct key_blob left, key, comment;
         size_t n = 0;
 
+        /* An answer to another request, or a failure: passed on as received. */
         if (!begin_list(list, &left))
                 return;
         while (next_agent_key(&left, &key, &comment)) {
@@ -230,7 +234,7 @@ int ssh_agent_keys_filter(const char *path, const struct key_blob *keys, size_t 
         }
         f = xcalloc(1, sizeof(*f));
         *f = (struct agent_filter){ .client = fds[1], .agent = agent, .n = n };
-        f->keys = xcalloc(n + 1, sizeof(*f->keys));
+        f->keys = xcalloc(n + 1, sizeof(*f->keys)); /* not 0 */
         for (size_t i = 0; i < n; i++) {
                 unsigned char *copy = xcalloc(1, keys[i].len + 1);
 
@@ -244,5 +248,5 @@ int ssh_agent_keys_filter(const char *path, const struct key_blob *keys, size_t 
         }
         free_filter(f);
         fd_close(fds[0]);
-        return -r;
+        return -r; /* thread_start() returns an errno */
 }

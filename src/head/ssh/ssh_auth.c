@@ -20,6 +20,7 @@
 
 #define AGENT_KEYS_MAX 64 /* configured keys that the agent is asked for */
 
+/* Whether another request makes sense: the connection is there, and libssh has not given up. */
 static bool is_usable(ssh_session session)
 {
         return ssh_is_connected(session) && !ssh_session_is_dead(session);
@@ -32,6 +33,7 @@ static int note_result(struct ssh_auth *auth, ssh_session session, int r)
                 r = SSH_AUTH_ERROR; /* libssh would wait for ever */
         if (r == SSH_AUTH_SUCCESS || r == SSH_AUTH_AGAIN)
                 return r;
+        /* Also after a failure: a later answer adds methods. */
         auth->methods |= ssh_userauth_list(session, NULL);
         if (r == SSH_AUTH_PARTIAL)
                 auth->partly = true;
@@ -58,6 +60,7 @@ static bool prepare_agent(struct ssh_auth *auth, ssh_session session)
         for (size_t i = 0; i < target->unusable_n && n < ARRAY_SIZE(keys); i++)
                 if (target->unusable[i]->blob.data)
                         keys[n++] = target->unusable[i]->blob;
+        /* No key of the configuration can be in the agent. */
         fd = n ? ssh_agent_keys_filter(target->agent, keys, n) : -ENOENT;
         if (fd >= 0 && ssh_set_agent_socket(session, fd) != SSH_OK)
                 fd = fd_close(fd);
@@ -88,6 +91,7 @@ static int try_keys(struct ssh_auth *auth, ssh_session session)
         return SSH_AUTH_DENIED;
 }
 
+/* As try_keys(), for one attempt with the user's ticket. */
 static int try_gssapi(struct ssh_auth *auth, ssh_session session)
 {
         int r;
@@ -151,6 +155,7 @@ static void list_keys(const struct ssh_auth *auth, const struct strv *agent_keys
 
                 for (size_t k = 0; *print && k < agent_keys->n; k++)
                         in_agent = in_agent || strstr(agent_keys->v[k], print);
+                /* Keys are offered in this order, so the others were not reached. */
                 buf_printf(out, "%s   file       %s %s  %s%s\n",
                            i < auth->next ? "offered " : "not sent", id->name.type, print, id->path,
                            in_agent ? "  (also in the agent)" : "");
@@ -205,6 +210,7 @@ static const char *choose_advice(const struct ssh_auth *auth)
                 encrypted = encrypted || target->unusable[i]->state == IDENTITY_ENCRYPTED;
                 exposed = exposed || target->unusable[i]->state == IDENTITY_EXPOSED;
         }
+        /* The causes in the order in which a user can act on them. */
         if (exposed)
                 return "a private key must not be accessible by others, as for ssh(1): chmod 600";
         if (encrypted)

@@ -58,6 +58,7 @@ static void start_proxy_command(struct ssh_hop *h)
         uv_stdio_container_t stdio[3] = {
                 { .flags = UV_INHERIT_FD, .data.fd = r == 0 ? fds[1] : -1 },
                 { .flags = UV_INHERIT_FD, .data.fd = r == 0 ? fds[1] : -1 },
+                /* Messages of the command are the user's to see. */
                 { .flags = UV_INHERIT_FD, .data.fd = 2 },
         };
         uv_process_options_t options = {
@@ -87,6 +88,7 @@ static void start_proxy_command(struct ssh_hop *h)
         ssh_hop_connected(h, fds[0], false);
 }
 
+/* sshd's text before it closes, since OpenSSH 9.8; there is no code for it. */
 static bool is_penalized(const struct ssh_hop *h)
 {
         return strstr(h->connect.greeting, "Not allowed at this time") != NULL;
@@ -147,6 +149,7 @@ void ssh_connect_dial(struct ssh_hop *h)
                 fail_dropped_handshake(h);
         if (wait)
                 return;
+        /* First the time until DID_SLOW; on_hop_timer() then sets the rest. */
         ssh_hop_enter(h, HOP_TCP, LINK_CONNECTING,
                       h->connect.slow_told ? ssh_hop_timeout(h) + DIAL_GRACE_MS : SLOW_MS);
         if (h->jump.via)
@@ -159,7 +162,8 @@ void ssh_connect_dial(struct ssh_hop *h)
                         ssh_site_options(h->hops->site)->silence_ms, on_dial_done, h);
 }
 
-/* Tells whether libssh ended the handshake because of what the server sent; else the server did. */
+/* Tells whether libssh ended the handshake because of what the server sent; else the server did.
+ * The texts are those of libssh 0.10 to 0.12. */
 static bool breaks_protocol(const char *text)
 {
         static const char *const errors[] = { "kex error", "no match", "Receiving banner",
@@ -174,6 +178,7 @@ static bool breaks_protocol(const char *text)
 
 void ssh_connect_handshake_failed(struct ssh_hop *h)
 {
+        /* 60 ms << 8 is above the most, and no shift overflows. */
         unsigned ms = MIN(RETRY_MS << MIN(h->connect.attempts, 8u), RETRY_MAX_MS);
         int port = h->target->host.port;
         char *text = h->connect.error;
@@ -211,11 +216,13 @@ void ssh_connect_handshake_failed(struct ssh_hop *h)
 void ssh_connect_read_greeting(struct ssh_hop *h)
 {
         char text[sizeof(h->connect.greeting)];
+        /* The bytes stay for libssh, which reads the banner itself. */
         ssize_t n = recv(h->session.fd, text, sizeof(text) - 1, MSG_PEEK | MSG_DONTWAIT);
 
         if (n <= 0)
                 return;
         text[n] = '\0';
+        /* A piece shorter than "SSH-" may still become the banner. */
         if (strncmp(text, "SSH-", MIN((size_t)n, 4)) != 0) {
                 text[strcspn(text, "\r\n")] = '\0';
                 snprintf(h->connect.greeting, sizeof(h->connect.greeting), "%s", text);

@@ -21,7 +21,7 @@
 #define PROBE_S       5
 #define PROBES        3
 #define UNANSWERED_MS 60000 /* for unacknowledged bytes, beyond the silence */
-#define SHARE_MIN_MS  1000
+#define SHARE_MIN_MS  1000  /* of an address, however many there are */
 
 struct ssh_dial {
         const struct addrinfo *at;
@@ -54,6 +54,7 @@ static void stop_attempt(struct ssh_dial *d)
         uv_timer_stop(&d->timer);
 }
 
+/* The callback gets the socket; @d is freed when the timer is closed. */
 static void finish_dial(struct ssh_dial *d)
 {
         int fd = d->fd;
@@ -79,6 +80,7 @@ static void on_dial_ready(uv_poll_t *poll, int status, int events UNUSED)
         int error = 0;
         socklen_t len = sizeof(error);
 
+        /* The result of a connect() without waiting; reading clears it. */
         if (getsockopt(d->fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
                 error = errno;
         if (!error && status < 0)
@@ -131,6 +133,7 @@ static int open_dial_socket(struct ssh_dial *d, int family)
         set_dial_options(d->fd, d->unanswered_ms);
         r = ssh_source_bind(d->source, d->fd, family);
         d->why.binding = r < 0;
+        /* As for connect(), so that the caller has one way to the reason. */
         errno = r < 0 ? -r : 0;
         return r < 0 ? -1 : 0;
 }
@@ -172,6 +175,7 @@ static void try_addresses(struct ssh_dial *d)
                 d->why.error = -r;
                 d->fd = fd_close(d->fd);
         }
+        /* d->at is NULL here: on_dial_timeout() reports the last failure. */
         uv_timer_start(&d->timer, on_dial_timeout, 0, 0);
 }
 

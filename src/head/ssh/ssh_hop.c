@@ -28,7 +28,7 @@
 #include "base/printable.h"
 #include "head/ssh/ssh_hostkey.h"
 
-#define PUMP_ROUNDS 8
+#define PUMP_ROUNDS 8 /* of step_up(), before other sessions of the thread */
 
 int ssh_hop_timeout(const struct ssh_hop *h)
 {
@@ -66,6 +66,7 @@ void ssh_hop_leave(struct ssh_hop *h, enum ssh_server_answer answer)
 
 void ssh_hop_release(struct ssh_hop *h)
 {
+        /* Without effect if the result was reported before. */
         ssh_hop_leave(h, SERVER_SILENT);
         ssh_agent_forward_end(h);
         if (h->session.exec)
@@ -114,10 +115,11 @@ void ssh_hop_tell(struct ssh_hop *h, struct ssh_hop_event event)
 /* @len: of the failure, and of what may follow it. */
 static void end_hop(struct ssh_hop *h, struct link_failure *why, size_t len)
 {
-        if (h->state == HOP_CLOSED)
+        if (h->state == HOP_CLOSED) /* reported before */
                 return;
         why->port = h->target->host.port;
         snprintf(why->user, sizeof(why->user), "%s", h->target->host.user);
+        /* Kept for hops that ask for this jump host later: see ssh_jump_dial(). */
         snprintf(h->refused, sizeof(h->refused), "%.199s", why->fact);
         h->refused_cause = why->cause;
         stop_hop(h, why);
@@ -169,6 +171,7 @@ static void on_hop_timer(uv_timer_t *timer);
 
 void ssh_hop_enter(struct ssh_hop *h, enum ssh_hop_state state, enum link_phase phase, int ms)
 {
+        /* DID_OPEN tells the last phase. */
         if (phase != h->phase && state != HOP_UP)
                 ssh_hop_tell(h, (struct ssh_hop_event){ .kind = DID_PHASE, .phase = phase });
         h->phase = phase;
@@ -333,6 +336,7 @@ static void report_stored_key(struct ssh_hop *h, const char *text)
                                                 .notice = NOTICE_NEW_KEY,
                                                 .data = text,
                                                 .len = strlen(text) + 1 });
+        /* The jump host has no owner to tell: any hop behind will do. */
         while (f && !f->inner)
                 f = f->next;
         if (f)
@@ -346,6 +350,7 @@ static void report_host_key(struct ssh_hop *h)
         struct link_host_key *key = ssh_hostkey_fetch(h->target, h->session.ssh, &why);
 
         if (key)
+                /* The key is the event's data, and begins with a struct link_failure. */
                 end_hop(h, &key->end, sizeof(*key) + strlen(key->blob) + 1);
         else
                 ssh_hop_fail(h, &why);
@@ -357,6 +362,7 @@ static void step_hostkey(struct ssh_hop *h)
         struct link_failure why = { .phase = LINK_HOSTKEY };
         char stored[600];
 
+        /* Without a command the hop was opened for the host key alone. */
         if (!ssh_site_options(h->hops->site)->command && !h->jump.name) {
                 report_host_key(h);
                 return;
@@ -369,6 +375,7 @@ static void step_hostkey(struct ssh_hop *h)
         if (*stored)
                 report_stored_key(h, stored);
         h->session.auth = (struct ssh_auth){ .target = h->target };
+        /* Twice the time: several keys may be tried, and servers delay each refusal. */
         ssh_hop_enter(h, HOP_AUTH, LINK_AUTH, 2 * ssh_hop_timeout(h));
 }
 
@@ -520,6 +527,7 @@ static void step_up(struct ssh_hop *h)
                 }
                 active = active || (exec && ssh_stream_active(exec));
         }
+        /* Bytes that wait for our own process come before the report of the end. */
         if (ssh_session_is_dead(h->session.ssh) && !(exec && ssh_stream_blocked(exec)))
                 fail_connection_lost(h, -1);
 }
@@ -586,6 +594,7 @@ static void on_hop_closed(uv_handle_t *handle)
 
 void ssh_hop_close(struct ssh_hop *h)
 {
+        /* Hops behind this one are closed by their users, so there is no failure to tell. */
         stop_hop(h, NULL);
         ssh_jump_release(h);
         uv_close((uv_handle_t *)&h->timer, on_hop_closed);

@@ -71,6 +71,7 @@ ssh_session ssh_hostkey_session(const struct ssh_target *target, int fd, struct 
         /* ssh_hostkey_check() compares the keys, not libssh. */
         ssh_options_set(s, SSH_OPTIONS_KNOWNHOSTS, "/dev/null");
         ssh_options_set(s, SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null");
+        /* The agent compresses what is worth it: see ssh_keywords.c. */
         ssh_options_set(s, SSH_OPTIONS_COMPRESSION, "no");
         if (target->agent)
                 ssh_options_set(s, SSH_OPTIONS_IDENTITY_AGENT, target->agent);
@@ -98,6 +99,7 @@ static void describe_key_blob(const char *blob, struct ssh_key_name *ret)
         ssh_key key;
 
         *ret = (struct ssh_key_name){ .type = "key" };
+        /* Keys of tokens have no place here: they stay "key". */
         for (size_t i = 0; i < ARRAY_SIZE(types); i++)
                 if (ssh_pki_import_pubkey_base64(blob, types[i], &key) == SSH_OK) {
                         ssh_key_describe(key, ret);
@@ -146,6 +148,7 @@ static int refuse_hostkey(const struct ssh_target *target, const struct offered_
         why->cause = refusals[verdict].cause;
         snprintf(why->fact, sizeof(why->fact), "%s", refusals[verdict].fact);
         snprintf(why->help, sizeof(why->help), "%s", refusals[verdict].help);
+        /* There is no known key to compare with. */
         if (verdict == KNOWN_UNKNOWN) {
                 describe_unknown_key(target, key, why);
                 return -1;
@@ -268,7 +271,8 @@ int ssh_hostkey_check(struct ssh_site *site, const struct ssh_target *target, ss
         return r;
 }
 
-/* 0: the key is known, or may be stored. -1 with @why. */
+/* 0: the key is known, or may be stored. -1 with @why. The order of classify_hostkey(), without a
+ * decision to store. */
 static int judge_offered_key(const struct ssh_target *target, const struct offered_key *key,
                              bool *ret_known, struct link_failure *why)
 {
@@ -309,6 +313,7 @@ struct link_host_key *ssh_hostkey_fetch(const struct ssh_target *target, ssh_ses
                 key = xcalloc(1, sizeof(*key) + strlen(offered.blob) + 1);
                 key->end = (struct link_failure){ .phase = LINK_HOSTKEY, .cause = LINK_ENDED };
                 key->known = known;
+                /* An alias stands for the host at any port. */
                 key->port = h->host_key_alias ? 22 : h->port;
                 key->hashed = h->hash_names;
                 snprintf(key->label, sizeof(key->label), "%s", offered.name.type);

@@ -46,6 +46,7 @@ void ssh_jump_hang_up(struct ssh_hop *h)
                 return;
         h->jump.forward = NULL;
         f->inner = NULL;
+        /* A running jump host frees the forward at the end of its walk. */
         if (!f->jump->running && f->jump->state == HOP_UP)
                 ssh_hop_run(f->jump);
 }
@@ -122,6 +123,7 @@ void ssh_jump_end_forwards(struct ssh_hop *h, const struct link_failure *why)
                 free_forward(&h->jump.forwards);
                 if (inner)
                         inner->jump.forward = NULL;
+                /* A hop with a connection sees the end of its socket instead. */
                 if (inner && why && inner->state == HOP_TCP) {
                         struct link_failure onward = *why;
 
@@ -138,6 +140,7 @@ struct ssh_hop *ssh_jump_acquire(struct ssh_hop *h)
         struct ssh_hop *jump;
 
         for (jump = hops->jumps; jump; jump = jump->jump.next)
+                /* A closed jump host stays in the list for its users, and new ones get another. */
                 if (jump->state != HOP_CLOSED && strcmp(jump->jump.name, h->target->via_name) == 0)
                         break;
         if (!jump) {

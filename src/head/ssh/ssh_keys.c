@@ -119,6 +119,7 @@ static void load_public_half(struct ssh_identity *id, const char *path)
         char *beside = xasprintf("%s.pub", path);
         ssh_key public;
 
+        /* The file beside it first: reading the key itself may fail. */
         if (ssh_pki_import_pubkey_file(beside, &public) == SSH_OK ||
             ssh_pki_import_pubkey_file(path, &public) == SSH_OK) {
                 ssh_key_describe(public, &id->name);
@@ -133,6 +134,7 @@ static bool is_exposed(struct ssh_identity *id, const char *path)
 {
         struct stat st;
 
+        /* A key of another user, such as root, is taken as it is. */
         if (stat(path, &st) < 0 || st.st_uid != getuid() || !(st.st_mode & 077))
                 return false;
         id->mode = st.st_mode & 0777;
@@ -157,6 +159,7 @@ static void load_private_key(struct ssh_identity *id, const char *path)
                 id->key = NULL;
                 id->state = asked ? IDENTITY_ENCRYPTED : IDENTITY_UNREADABLE;
         }
+        /* Not reached with a good key: the public half is in there. */
         load_public_half(id, path);
 }
 
@@ -171,6 +174,8 @@ static bool cert_is_of_key(ssh_key cert, ssh_key key)
         return same;
 }
 
+/* Loads a key with a certificate. MISSING stands for every failure: the plain key is tried in any
+ * case. */
 static void load_certificate(struct ssh_identity *id, const char *path, const char *cert_path)
 {
         ssh_key cert = NULL;
@@ -182,6 +187,7 @@ static void load_certificate(struct ssh_identity *id, const char *path, const ch
         load_private_key(id, path);
         if (id->key && cert_is_of_key(cert, id->key) &&
             ssh_pki_copy_cert_to_privkey(cert, id->key) == SSH_OK)
+                /* The type alone changes; the print stays that of the key. */
                 snprintf(id->name.type, sizeof(id->name.type), "%s", key_type_name(cert));
         else
                 id->state = IDENTITY_MISSING;
@@ -193,6 +199,8 @@ const struct ssh_identity *ssh_keys_get(struct ssh_keys *keys, const char *path,
         char *name = cert ? xasprintf("%s\n%s", path, cert) : xstrdup(path);
         struct key_entry *e;
 
+        /* Held while the file is read: other threads that ask for the same key wait for the
+         * result. */
         pthread_mutex_lock(&keys->mutex);
         HASH_FIND_STR(keys->entries, name, e);
         if (!e) {

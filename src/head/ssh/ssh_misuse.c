@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Three habits of libssh that a server could use: requests of the server are kept for a program
+ * that never asks, answers are queued without a limit, and reading goes on after an error. The
+ * first is refused by a callback, the second found by counting packets, the third by the status of
+ * the session.
+ */
 #include "head/ssh/ssh_misuse.h"
 
 #include <libssh/server.h>

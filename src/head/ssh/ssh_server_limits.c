@@ -21,18 +21,18 @@
 #define TURN_MS     20
 #define AWAY_MS     2000
 #define AWAY_MAX_MS 16000
-#define GOOD_ROW    8
+#define GOOD_ROW    8     /* decided logins in a row that raise the limit by one */
 #define DENIED_MS   15000 /* OpenSSH's penalties begin to count at 15 s */
 
 struct ssh_server {
         char *name; /* "host:port" */
         pthread_mutex_t *mutex;
-        int inside, limit; /* handshakes now, and the most allowed */
-        int good_row;
+        int inside, limit;   /* handshakes now, and the most allowed */
+        int good_row;        /* decided logins since the last drop */
         int away_ms;         /* the last pause after a penalty */
         uint64_t away_until; /* 0 = no penalty */
-        uint64_t last_good;
-        char *denied_user; /* NULL = none */
+        uint64_t last_good;  /* 0 = never */
+        char *denied_user;   /* NULL = none */
         uint64_t denied_at;
         struct link_failure denied_why;
         UT_hash_handle hh;
@@ -79,7 +79,7 @@ struct ssh_server *ssh_server_get(struct ssh_servers *servers, const char *host,
                 s = xcalloc(1, sizeof(*s));
                 s->name = name;
                 s->mutex = &servers->mutex;
-                s->limit = INT_MAX;
+                s->limit = INT_MAX; /* no limit before the first drop */
                 HASH_ADD_KEYPTR(hh, servers->table, s->name, strlen(s->name), s);
                 name = NULL;
         }
@@ -109,6 +109,7 @@ void ssh_server_leave(struct ssh_server *s, enum ssh_server_answer answer, uint6
         pthread_mutex_lock(s->mutex);
         s->inside--;
         if (answer == SERVER_DECIDED) {
+                /* Refused logins count as well: the server has taken the time to decide. */
                 s->last_good = now;
                 s->away_ms = 0;
                 s->away_until = 0;
@@ -118,6 +119,7 @@ void ssh_server_leave(struct ssh_server *s, enum ssh_server_answer answer, uint6
                 }
         } else if (answer == SERVER_DROPPED) {
                 s->good_row = 0;
+                /* The others inside were not dropped, so so many are allowed; one in any case. */
                 s->limit = MIN(s->limit, MAX(s->inside, 1));
         } else if (answer == SERVER_PENALIZED) {
                 s->good_row = 0;
@@ -157,6 +159,7 @@ bool ssh_server_denied(struct ssh_server *s, const char *user, uint64_t now,
         bool denied;
 
         pthread_mutex_lock(s->mutex);
+        /* Only the last refusal is kept: hosts of a job have one user name, as a rule. */
         denied = s->denied_user && strcmp(s->denied_user, user) == 0 &&
                  now < s->denied_at + DENIED_MS;
         if (denied)

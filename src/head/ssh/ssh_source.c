@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * BindAddress is resolved like any name, and BindInterface is looked up among the interfaces of
+ * this machine. An address of each family is kept; ssh_source_bind() takes the one of the family
+ * of the connection.
+ */
 #include "head/ssh/ssh_source.h"
 
 #include <errno.h>
@@ -40,7 +45,7 @@ static int find_source_address(struct ssh_source *s, struct error *err)
         return 0;
 }
 
-/* Tells whether an address reaches this machine or this link only. */
+/* Tells whether an address reaches this machine or this link only. IPv6 and IPv4 only. */
 static bool is_local_address(const struct sockaddr *a)
 {
         const struct in6_addr *v6 = &((const struct sockaddr_in6 *)(const void *)a)->sin6_addr;

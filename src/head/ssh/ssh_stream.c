@@ -25,7 +25,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 
-#define PIECE 32768u
+#define PIECE 32768u /* bytes read from our process at once */
 /* Pieces in a row before other streams have their turn; the poll is level-triggered. */
 #define TURNS 16
 /* libssh accepts bytes beyond the window, which is 2 MiB at most. */
@@ -103,9 +103,12 @@ static int on_channel_data(ssh_session session UNUSED, ssh_channel channel UNUSE
                         s->ops->noise(s->ctx, data, len);
                 return (int)len;
         }
+        /* Taken and dropped, so that the server goes on and comes to its end. */
         if (s->local.gone)
                 return (int)len;
         if (s->local.blocked || buf_len(&s->to_local)) {
+                /* @len counts all bytes that libssh holds, so a server without regard for the
+                 * window is found. */
                 s->remote.overrun = len > OVERRUN;
                 return 0;
         }
@@ -194,6 +197,7 @@ static int advance_opening(struct ssh_stream *s)
                 if (s->order.wants_agent)
                         /* Unchecked: without the forwarding the login from there fails. */
                         ssh_channel_request_auth_agent(s->channel);
+                /* Asked once: the function is called again until the command runs. */
                 s->order.wants_agent = false;
                 if (s->order.command)
                         r = ssh_channel_request_exec(s->channel, s->order.command);
@@ -202,6 +206,7 @@ static int advance_opening(struct ssh_stream *s)
         }
         if (r == SSH_OK || (r == SSH_AGAIN && !s->remote.closed))
                 return 0;
+        /* Without a connection the refusal is not the server's. */
         if (!ssh_is_connected(s->session))
                 return -1;
         s->state = STREAM_REFUSED;
@@ -243,6 +248,7 @@ static void pump_to_local(struct ssh_stream *s)
                         break;
                 buf_advance(&s->to_local, (size_t)n);
         }
+        /* The end is shown behind the last byte. */
         if (s->remote.eof && !s->remote.eof_shown && !buf_len(&s->to_local) &&
             (s->local.gone || ssh_channel_is_eof(s->channel))) {
                 s->remote.eof_shown = true;
@@ -261,6 +267,7 @@ static bool read_local(struct ssh_stream *s)
 {
         size_t size = MIN(ssh_channel_window_size(s->channel), PIECE);
         void *to = buf_reserve(&s->to_remote, size);
+        /* Without memory the stream ends as if our process had closed. */
         ssize_t n = to ? recv(s->local.fd, to, size, MSG_DONTWAIT) : 0;
 
         if (n > 0) {
@@ -288,13 +295,14 @@ static void pump_to_remote(struct ssh_stream *s)
                 }
                 n = ssh_channel_write(s->channel, buf_data(&s->to_remote),
                                       (uint32_t)buf_len(&s->to_remote));
+                /* The channel takes no more: the rest is lost, and the end is near. */
                 if (n < 0) {
                         buf_clear(&s->to_remote);
                         s->local.eof = true;
                         return;
                 }
                 buf_consume(&s->to_remote, (size_t)n);
-                if (n == 0)
+                if (n == 0) /* the window is used up */
                         break;
         }
         if (!s->local.eof || buf_len(&s->to_remote) || s->remote.eof_sent || s->remote.closed)
@@ -306,6 +314,7 @@ static void pump_to_remote(struct ssh_stream *s)
                 ssh_channel_close(s->channel);
 }
 
+/* Waits for bytes only while there is a place for them, or the loop would spin. */
 static void arm_local_poll(struct ssh_stream *s)
 {
         int events = 0;
@@ -438,6 +447,8 @@ static void on_stream_closed(uv_handle_t *h)
 void ssh_stream_close(struct ssh_stream *s)
 {
         if (s->channel) {
+                /* libssh frees the channel when the server has answered, and must not call back
+                 * until then. */
                 ssh_remove_channel_callbacks(s->channel, &s->callbacks);
                 ssh_channel_free(s->channel);
         }

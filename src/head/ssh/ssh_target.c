@@ -25,7 +25,7 @@
 #include "base/memory.h"
 #include "head/ssh/files/ssh_config.h"
 
-#define JUMPS_MAX 8
+#define JUMPS_MAX 8 /* in a chain; also ends a chain that leads back to itself */
 
 struct known_entry {
         char *files; /* the names of the files, one per line */
@@ -36,7 +36,7 @@ struct known_entry {
 
 struct jump_entry {
         char *name;
-        size_t number;
+        size_t number;             /* by which transport_ssh.c chooses the worker */
         struct ssh_target *target; /* NULL: see why */
         struct link_failure why;
         UT_hash_handle hh;
@@ -143,6 +143,7 @@ void ssh_site_host_keys(struct ssh_site *site, const struct ssh_host *h, struct 
         }
         pthread_mutex_unlock(&site->known_mutex);
         free(key);
+        /* Without the mutex: the index is read-only from here on. */
         known_hosts_find(e->known, h->host_key_alias ? h->host_key_alias : h->hostname,
                          h->host_key_alias ? 22 : h->port, ret);
         *ret_revoked = e->revoked;
@@ -154,6 +155,7 @@ static void add_identity(const struct ssh_identity ***v, size_t *n, const struct
         (*v)[(*n)++] = id;
 }
 
+/* Certificates of other keys are no error: each certificate is tried with each key. */
 static void add_certificate(struct ssh_site *site, struct ssh_target *r, const char *path,
                             const char *cert)
 {
@@ -180,6 +182,7 @@ static void find_keys(struct ssh_site *site, struct ssh_target *r)
                 for (size_t k = 0; k < r->host.certificates.n; k++)
                         add_certificate(site, r, files->v[i], r->host.certificates.v[k]);
         }
+        /* Missing standard names are not worth a word, unlike a name that was given. */
         for (size_t i = 0; i < files->n; i++) {
                 const struct ssh_identity *id = ssh_keys_get(site->keys, files->v[i], NULL);
                 bool again = false;
@@ -227,7 +230,7 @@ static int find_addresses(struct ssh_target *r, struct link_failure *why)
                 return 0;
         if (strcmp(r->host.hostname, r->host.alias) != 0)
                 snprintf(detail, sizeof(detail), "HostName %s", r->host.hostname);
-        r->addresses = NULL;
+        r->addresses = NULL; /* unspecified after a failure */
         if (e == EAI_NONAME || e == EAI_NODATA)
                 fact = "name does not resolve";
         else if (e == EAI_AGAIN)
@@ -264,6 +267,7 @@ static void order_host_keys(struct ssh_target *r)
         const char *wish = r->host.algorithms.lists[ALGORITHM_HOST_KEY];
         char **list = &r->algorithms[ALGORITHM_HOST_KEY], *old;
 
+        /* A list of its own, or ^, is an order already. */
         if (wish && !strchr("+-", *wish))
                 return;
         old = *list;
@@ -336,6 +340,7 @@ static struct jump_entry *find_jump(struct ssh_site *site, const char *jumps, in
                 *comma = '\0';
         split_jump(comma ? comma + 1 : copy, &request);
         request.identities = site->options->identities;
+        /* The failure is kept in the entry: it is the same for all hosts behind. */
         find_target(site, &request, comma ? copy : NULL, depth + 1, &e->target, &e->why);
         free(copy);
         HASH_ADD_KEYPTR(hh, site->jumps, e->name, strlen(e->name), e);
@@ -467,6 +472,7 @@ static int find_target(struct ssh_site *site, const struct ssh_host_request *req
         ssh_site_host_keys(site, h, &r->known, &r->revoked);
         order_host_keys(r);
         r->known_name = h->host_key_alias ? h->host_key_alias : h->hostname;
+        /* By the name as configured: two names of a server have two limits. */
         r->server = ssh_server_get(site->servers, h->hostname, h->port);
         *ret = r;
         return 0;
@@ -540,6 +546,8 @@ bool own_login_leads_elsewhere(const struct ssh_options *o, const char *host, ch
                 return true;
         elsewhere = ssh_config_lookup(config, &request, &h, NULL, &err) < 0;
         if (!elsewhere) {
+                /* Any of these means that a login does not simply reach this machine as this
+                 * user. */
                 elsewhere = o->jump || h.proxy_command || h.port != 22 ||
                             (h.proxy_jump && strcasecmp(h.proxy_jump, "none") != 0) ||
                             (me && strcmp(h.user, me->pw_name) != 0);

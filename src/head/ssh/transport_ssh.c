@@ -126,6 +126,7 @@ static void open_mailbox(struct ssh_mailbox *m, uv_loop_t *loop, uv_async_cb on_
         uv_async_init(loop, &m->async, on_items);
 }
 
+/* Appends a command or an event, with a copy of its data, and wakes the reader. */
 static void post_item(struct ssh_mailbox *m, struct ssh_link *link, enum ssh_command command,
                       const struct ssh_hop_event *event)
 {
@@ -144,6 +145,7 @@ static void post_item(struct ssh_mailbox *m, struct ssh_link *link, enum ssh_com
         uv_async_send(&m->async);
 }
 
+/* Takes all items at once, in their order; the caller frees each. */
 static struct ssh_item *take_items(struct ssh_mailbox *m)
 {
         struct ssh_item *all;
@@ -224,6 +226,7 @@ static int start_ssh_worker(struct ssh_transport *t, struct error *err)
         r = thread_start(&w->thread, run_ssh_worker, w); /* also libssh can cause SIGPIPE */
         if (r) {
                 uv_close((uv_handle_t *)&w->commands.async, NULL);
+                /* Runs the close callback of the mailbox; the loop cannot be closed before. */
                 uv_run(&w->loop, UV_RUN_DEFAULT);
                 uv_loop_close(&w->loop);
                 free(w);
@@ -245,6 +248,7 @@ static int start_ssh_workers(struct ssh_transport *t, struct error *err)
                 return -err->code;
         while (t->workers_n < n)
                 if (start_ssh_worker(t, err) < 0)
+                        /* Fewer threads than wanted are enough. */
                         return t->workers_n ? 0 : -err->code;
         return 0;
 }
@@ -350,6 +354,7 @@ static void start_waiting_links(struct ssh_transport *t)
         }
 }
 
+/* A place is free: the next waiting link begins. Once for each link. */
 static void leave_window(struct ssh_link *l)
 {
         if (!l->counted)
@@ -430,6 +435,7 @@ static void on_events(uv_async_t *async)
         struct ssh_transport *t = container_of(async, struct ssh_transport, events.async);
         struct ssh_item *item;
 
+        /* Not empty: the call came from a callback of the loop below. */
         if (!t->arrived)
                 t->arrived = take_items(&t->events);
         while ((item = t->arrived)) {
@@ -502,7 +508,7 @@ static void ssh_destroy(struct transport *transport)
         }
         t->workers_n = 0;
         on_events(&t->events.async); /* the rest of a turn that destroys the transport */
-        on_events(&t->events.async);
+        on_events(&t->events.async); /* and what the workers have sent at their end */
         t->destroyed = true;
         thread_pool_close(t->lookups);
         close_idle_transport(t);

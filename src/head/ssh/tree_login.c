@@ -74,6 +74,7 @@ static int write_known_keys(struct tree_login *login, const struct ssh_host *h, 
  * file of their own, and another version of ssh may lack a name. */
 static void limit_algorithms(const struct ssh_host_algorithms *a, struct strv *argv)
 {
+        /* The keys of users on the node are not those here, so the last list does not count. */
         for (enum algorithm_kind kind = ALGORITHM_KEX; kind <= ALGORITHM_HOST_KEY; kind++)
                 if (a->lists[kind] && !a->system_lists[kind])
                         strv_pushf(argv, "-o%s=%s", algorithms_keyword(kind), a->lists[kind]);
@@ -129,9 +130,11 @@ static int find_tree_login(struct tree_login *login, const struct link_target *t
         r = write_known_keys(login, &h, to->host, &ret->known_hosts, &revoked, err);
         if (r == 0) {
                 ret->number = (uint32_t)to->number;
+                /* The parent puts its options behind the words of --ssh-command. */
                 ret->options_at = (uint32_t)login->words.n;
                 ret->lent_agent = o->forward_agent;
                 ret->alias = xstrdup(to->host);
+                /* A node cannot compare a new key with RevokedHostKeys of this machine. */
                 build_node_command(login, &h, o->accept_new && !revoked, to->has_children,
                                    &ret->argv);
         }
