@@ -21,6 +21,7 @@
 #include "base/memory.h"
 #include "head/nodes/install_paths.h"
 
+/* EM_PPC64 stands for both orders of bytes; agents exist for the little-endian one. */
 static const struct {
         const char *name;
         Elf64_Half machine;
@@ -39,6 +40,7 @@ char *agent_binary_path(struct error *err)
         return install_path_find("hnlaunch-agent", other, err);
 }
 
+/* Returns the architecture of a program, static. NULL: not ELF, or a machine without an agent. */
 static const char *elf_arch(const unsigned char *data, size_t len)
 {
         Elf64_Ehdr head;
@@ -64,11 +66,14 @@ static int add_agent_binary(struct agent_binaries *set, const char *path, const 
 
         if (fd < 0 || fstat(fd, &st) < 0)
                 return err_set(err, errno, "cannot read the agent %s: %s", path, strerror(errno));
+        /* The map stays valid after the descriptor is closed. */
         map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (map == MAP_FAILED)
                 return err_set(err, errno, "cannot map the agent %s: %s", path, strerror(errno));
         binary->data = map;
         binary->len = (size_t)st.st_size;
+        /* Counted before the checks, so that agent_binaries_finish() unmaps the file in any
+         * case. */
         set->n++;
         binary->arch = elf_arch(binary->data, binary->len);
         if (!binary->arch)
@@ -93,6 +98,7 @@ int agent_binaries_load(struct agent_binaries *set, const char *path, bool sibli
         for (size_t i = 0; r == 0 && siblings && i < ARRAY_SIZE(archs); i++) {
                 char *name;
 
+                /* The agent @path is of this architecture, whatever the file's name. */
                 if (agent_binary_for(set, archs[i].name))
                         continue;
                 name = xasprintf("%s/hnlaunch-agent-%s", set->folder, archs[i].name);

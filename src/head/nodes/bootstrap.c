@@ -109,6 +109,7 @@ static size_t find_mark(const struct buf *in, const char *mark, bool *ret_whole)
         *ret_whole = hit != NULL;
         if (hit)
                 return (size_t)(hit - p);
+        /* The longest end of the buffer that may grow into the mark. */
         for (tail = MIN(len - 1, n); tail; tail--)
                 if (!memcmp(p + n - tail, mark, tail))
                         break;
@@ -124,6 +125,7 @@ static bool take_mark_line(struct buf *in, const char *mark, char *to, size_t si
 
         if (!end)
                 return false;
+        /* A longer line is cut for the message, but consumed as a whole. */
         n = MIN((size_t)(end - p), size - 1);
         memcpy(to, p, n);
         to[n] = '\0';
@@ -144,6 +146,7 @@ char *bootstrap_last_words(const struct bootstrap *b)
         CLEANUP(free_textp) char *line = NULL;
         size_t end = buf_len(&b->noise), from;
 
+        /* NUL bytes count as blanks: strchr() finds the end of the list. */
         while (end && strchr(" \t\r\n", text[end - 1]))
                 end--;
         for (from = end; from && text[from - 1] != '\n';)
@@ -164,6 +167,7 @@ static enum bootstrap_result follow_mark(struct bootstrap *b, const struct agent
                 return strcmp(mark, CONTAINER_MARK) == 0 ? BOOTSTRAP_NO_CONTAINER
                                                          : BOOTSTRAP_CANNOT_RUN;
         }
+        /* The script asks once, so something else is asking. */
         if (b->sent) {
                 err_set(err, EPROTO, "the agent was sent, but requested again");
                 return BOOTSTRAP_CANNOT_RUN;

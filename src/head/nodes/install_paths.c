@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The folder of the program is read from /proc/self/exe, since argv[0] may be a name from PATH or
+ * a link. Each place is tried for both names before the next place: beside the program, libexec
+ * relative to the program, and the folder of the installation.
+ */
 #include "head/nodes/install_paths.h"
 
 #include <dlfcn.h>
@@ -52,6 +57,7 @@ void *install_path_load(const char *name, const char *what, const char *symbol, 
                 err->code = ELIBACC;
                 return NULL;
         }
+        /* RTLD_NOW: a missing symbol is told here, and not in the middle of a launch. */
         module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
         found = module ? dlsym(module, symbol) : NULL;
         if (!found)

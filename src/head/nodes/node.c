@@ -86,6 +86,7 @@ void node_break(struct node *n, enum link_cause cause, const char *fmt, ...)
         va_start(ap, fmt);
         vsnprintf(why.fact, sizeof(why.fact), fmt, ap);
         va_end(ap);
+        /* No event leads from GONE to FAILED, so the exit is noted beside the state. */
         if (n->state == NODE_GONE && !n->ended) {
                 keep_failure(n, &why);
                 n->ended = true;
@@ -123,6 +124,7 @@ static void add_login(const struct node_io *io, struct link_failure *why, bool m
         size_t tail = find_tail(noise, sizeof(why->evidence) - 1);
         bool is_refused = memmem(buf_data(noise), buf_len(noise), refused, strlen(refused));
 
+        /* The message of nologin explains more than the transport's evidence. */
         if (tail && (!*why->evidence || is_refused))
                 snprintf(why->evidence, sizeof(why->evidence), "%.*s", (int)tail,
                          (const char *)buf_data(noise) + buf_len(noise) - tail);
@@ -141,6 +143,8 @@ void node_fail_greeting(struct node *n)
         struct link_failure why = *n->failure;
 
         n->refusal = why.cause == LINK_ENDED ? NODE_CANNOT_RUN : NODE_NOT_REFUSED;
+        /* An exit code of the command, in the words of both ssh transports, may come from a login
+         * file. */
         if (n->refusal)
                 add_login(n->io, &why, !strncmp(why.fact, "the remote command ended", 24));
         node_fail(n, &why);
@@ -189,6 +193,7 @@ static void on_link_opened(void *ctx, int fd)
         struct node_io *io = n->io;
         int r = 0;
 
+        /* Given up while the transport was opening the link. */
         if (n->state != NODE_CONNECTING) {
                 fd_close(fd);
                 return;
@@ -199,6 +204,7 @@ static void on_link_opened(void *ctx, int fd)
                 io->handles++;
                 io->pipe.data = n;
                 r = uv_pipe_open(&io->pipe, fd);
+                /* The handle itself is closed by node_hang_up() or node_close(). */
                 if (r < 0)
                         fd_close(fd);
                 else
@@ -340,6 +346,7 @@ void node_connect(struct node *n, struct transport *t, const char *user, int64_t
                 node_break(n, LINK_SPAWN, "%s", err.text);
 }
 
+/* Frees the contents that one attempt has gathered; n->io and the handles stay. */
 static void clear_node(struct node *n)
 {
         struct node_io *io = n->io;
@@ -353,6 +360,8 @@ static void clear_node(struct node *n)
         buf_finish(&io->in_flight);
 }
 
+/* Closes the link. Without a HELLO a process of this machine may still be connecting, and is
+ * ended. */
 static void drop_link(struct node *n)
 {
         if (n->hello.version)

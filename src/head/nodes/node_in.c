@@ -90,6 +90,7 @@ static void on_node_alloc(uv_handle_t *h, size_t size, uv_buf_t *ret)
 
         if (!mem)
                 buf_finish(&shared_in); /* memory for the other nodes */
+        /* Without room libuv reports ENOBUFS, and the node fails. */
         *ret = uv_buf_init(mem, mem ? (unsigned)want : 0);
 }
 
@@ -124,6 +125,7 @@ static int take_node_message(struct node *n, const struct frame *f, struct error
 
         if (f->type == MSG_PONG) {
                 r = ping_decode(&pong, f, err);
+                /* A PONG carries the head's own time of the PING, so a later time is made up. */
                 if (r == 0 && pong.head_ns > (uint64_t)clock_ns())
                         return err_set(err, EPROTO, "message out of turn: PONG without a PING");
                 if (r == 0)
@@ -150,6 +152,7 @@ void node_take_input(struct node *n)
 
         if (!io->boot.greeted)
                 continue_bootstrap(n);
+        /* A message may fail or close the node: both are asked before each. */
         while (io->boot.greeted && !io->closing && !node_is_given_up(n) &&
                (r = frame_peek(&io->in, &f, &err)) > 0) {
                 if (n->state == NODE_GREETING) {

@@ -18,6 +18,7 @@ static void trim_node_buffer(struct buf *b)
                 buf_finish(b);
 }
 
+/* Counts bytes in this process; the kernel bounds the rest. */
 static size_t count_unread(const struct node *n)
 {
         const struct node_io *io = n->io;
@@ -26,6 +27,7 @@ static size_t count_unread(const struct node *n)
                (io->writing ? uv_stream_get_write_queue_size((const uv_stream_t *)&io->pipe) : 0);
 }
 
+/* Fails the node from the loop: the caller of node_has_room() may be in the middle of a message. */
 static void on_node_overrun(uv_timer_t *t)
 {
         struct node *n = t->data;
@@ -39,6 +41,7 @@ bool node_has_room(struct node *n, size_t len)
 {
         if (count_unread(n) + len <= NODE_UNREAD_MAX + n->answers_max)
                 return true;
+        /* The timer has no other use after HELLO. */
         uv_timer_start(&n->io->deadline, on_node_overrun, 0, 0);
         return false;
 }
@@ -110,6 +113,7 @@ bool node_unsent(const struct node *n)
         uv_os_fd_t fd;
         int waiting = 0;
 
+        /* SIOCOUTQ is 0 when the other end of the socket has read all. */
         if (io->stream != STREAM_PIPE || io->closing ||
             uv_fileno((const uv_handle_t *)&io->pipe, &fd) != 0)
                 return false;
@@ -140,6 +144,7 @@ void node_common(struct node *n, const struct buf *frame)
 {
         struct node_io *io = n->io;
 
+        /* A reference is sent at once, and must not overtake bytes that wait in n->out. */
         if (io->stream == STREAM_TUNNEL && !io->closing && n->parent && !buf_len(&n->out))
                 io->link->transport->ops->common(io->link, buf_len(frame));
         else

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A name of this machine alone is no proof: the ssh config may lead the name to another machine,
+ * port or user. Such a host is reached by ssh, as configured.
+ */
 #include "head/nodes/own_hosts.h"
 
 #include "base/memory.h"
@@ -16,6 +20,7 @@ void own_hosts_mark(struct hosts *hosts, const struct ssh_options *login)
 
                 if (!h->local && !h->user && !h->port && !h->addr && own_machine_is(&m, h->name) &&
                     !ssh_loader_leads_elsewhere(login, h->name, &name))
+                        /* HostName counts instead of the name, if the config has one. */
                         h->local = !name || own_machine_is(&m, name);
         }
 }

@@ -119,6 +119,7 @@ int program_link_parse(const char *via, struct program_link *p, struct error *er
         if (text == via && !has_host_mark(&p->words))
                 return err_set(err, EINVAL, "%s has no " HOST_MARK " for the name of the node",
                                via);
+        /* For messages: the name of a way for all nodes, else the program without a folder. */
         slash = strrchr(p->words.v[0], '/');
         p->name = name ? name : slash ? slash + 1 : p->words.v[0];
         return 0;
@@ -196,6 +197,7 @@ static void add_srun_sharing(struct strv *argv)
         }
         strv_push(argv, "--overlap");
         strv_push(argv, "--mem=0");
+        /* @tasks is set, or @gpus would be 0. */
         if (gpus && !strchr(tasks, ','))
                 strv_pushf(argv, "--gpus-per-node=%lu", gpus);
 }

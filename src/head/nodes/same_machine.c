@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Hosts whose machine is known are sorted by machine, and each group of more than one host is an
+ * error.
+ */
 #include "head/nodes/same_machine.h"
 
 #include <stdlib.h>

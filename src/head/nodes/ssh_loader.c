@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each call looks a function of the module up by name; dlopen() of a loaded module returns the
+ * same handle. C has no conversion between pointers to objects and to functions, so symbols are
+ * stored by way of void **, as POSIX shows.
+ */
 #include "head/nodes/ssh_loader.h"
 
 #include <errno.h>

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * OpenSSH has one exit code for all failures of its own, so the messages on stderr tell the cause.
+ * The first match of the table counts: behind the warning of a changed key stands "Host key
+ * verification failed" as well.
+ */
 #include "head/nodes/ssh_program.h"
 
 #include <errno.h>
@@ -10,10 +15,12 @@
 
 void ssh_program_add_options(const struct ssh_options *o, struct strv *argv)
 {
+        /* No terminal, which would change bytes, and no questions, as nobody can answer. */
         strv_push(argv, "-T");
         strv_push(argv, "-oBatchMode=yes");
         strv_pushf(argv, "-oStrictHostKeyChecking=%s", o->accept_new ? "accept-new" : "yes");
         if (o->connect_timeout_ms > 0)
+                /* In seconds, rounded up: 0 would be no limit. */
                 strv_pushf(argv, "-oConnectTimeout=%d", (o->connect_timeout_ms + 999) / 1000);
 }
 
@@ -53,6 +60,7 @@ void ssh_program_classify(int status, int signal, struct link_failure *why)
                 return;
         }
         why->cause = LINK_DROPPED;
+        /* Only an orderly close proves that the far end knows. */
         why->one_sided = !strstr(why->evidence, "closed by remote host");
         snprintf(why->fact, sizeof(why->fact), "ssh lost or refused the connection");
         for (size_t i = 0; i < ARRAY_SIZE(ssh_messages); i++) {

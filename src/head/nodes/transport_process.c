@@ -110,6 +110,7 @@ static void on_process_timer(uv_timer_t *timer)
 
                 p->state = PROCESS_RUNNING;
                 p->fd = -1;
+                /* The exit came before the report of the start. */
                 if (p->exited)
                         uv_timer_start(timer, on_process_timer, DRAIN_MS, 0);
                 p->cb->opened(p->ctx, fd);
@@ -185,6 +186,7 @@ static int start_link_process(struct process_link *p, char *const argv[])
         r = uv_spawn(t->loop, &p->process, &options);
         if (r == 0)
                 r = uv_read_start((uv_stream_t *)&p->err, on_process_alloc, on_process_stderr);
+        /* With a copy here, the end of the process would not be seen as EOF. */
         fd_close(fds[1]);
         p->fd = fds[0];
         /* A program that has ended already is told by its exit. */
@@ -224,6 +226,7 @@ static void add_ssh_arguments(const struct ssh_options *o, const struct link_tar
                 strv_push(argv, "-J");
                 strv_push(argv, o->jump);
         }
+        /* A host that begins with "-" is no option. */
         strv_push(argv, "--");
         strv_push(argv, to->host);
         strv_push(argv, o->command);

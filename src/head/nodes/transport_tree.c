@@ -113,6 +113,7 @@ static void tree_send(struct link *link, struct buf *out)
         if (l->state != TUNNEL_OPEN)
                 return;
         send_common_reference(l);
+        /* Bytes behind a COMMON wait until the whole COMMON is ordered. */
         n = l->common ? 0 : MIN(buf_len(out), l->credit);
         if (!n)
                 return;
@@ -155,6 +156,7 @@ void transport_tree_watch(struct transport *transport, struct node *n, uint32_t 
         send_tunnel(l, (struct tunnel){ .kind = TUNNEL_WATCH, .number = silence_ms });
 }
 
+/* Has the parent end the ssh of a link, if one was ordered. Frames on the way are ignored. */
 static void prune_link(struct tunnel_link *l)
 {
         struct tree_transport *t = tree_of(l->link.transport);
