@@ -29,8 +29,8 @@
 
 enum {
         SECRET_LEN = 52, /* characters of 5 random bits */
-        COPY_LEN = 12,
-        ADDRESSES = 8, /* of this machine, tried by agents */
+        COPY_LEN = 12,   /* in the name of the copy on the nodes */
+        ADDRESSES = 8,   /* of this machine, tried by agents */
 };
 
 /* --- addresses of this machine ---------------------------------------------------------------- */
@@ -42,6 +42,7 @@ static void offer_address(struct strv *to, const struct sockaddr *a)
 
         if (to->n == ADDRESSES || uv_ip_name(a, text, sizeof(text)) < 0 || strv_has(to, text))
                 return;
+        /* A link-local address needs the number of an interface, which differs by machine. */
         if (a->sa_family == AF_INET6 &&
             IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)a)->sin6_addr))
                 return;
@@ -57,6 +58,7 @@ static void offer_route_to(struct strv *to, const char *host)
         struct addrinfo *all;
         int fd;
 
+        /* Any port will do: the connect() of a datagram socket sends nothing. */
         if (getaddrinfo(host, "9", &hints, &all) != 0)
                 return;
         fd = socket(all->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -97,6 +99,7 @@ void call_command_describe(const struct call_command *c, char *to, size_t size)
                 snprintf(to, size, "%s ended with exit code %d", c->name, c->status);
 }
 
+/* Reports the end, once the process has exited and stderr is read, in whichever order. */
 static void end_command(struct call_command *c)
 {
         char fact[160];
@@ -156,6 +159,7 @@ static void add_call_environment(const struct call_start *start, const char *cop
                 buf_printf(&place, " %s", own.v[i]);
         strv_push_mem(env, buf_data(&place), buf_len(&place));
         strv_pushf(env, "HNLAUNCH_CALL_SECRET=%s", secret);
+        /* The agents remove the copy: see agent/core/call_home.h. */
         strv_pushf(env, "HNLAUNCH_CALL_REMOVE=%s", copy);
         strv_push(env, "HNLAUNCH_MANAGED=1");
         if (start->container)
@@ -182,6 +186,7 @@ int call_command_start(struct call_command *c, uv_loop_t *loop, const struct cal
         int r;
 
         c->name = start->program->name;
+        /* For the callbacks of call_command_close(). */
         c->process.data = c->err.data = c->owner;
         token_make(token, COPY_LEN);
         copy = xasprintf("/tmp/hnlaunch-agent-%s", token);
@@ -204,6 +209,7 @@ int call_command_start(struct call_command *c, uv_loop_t *loop, const struct cal
                 c->exited = c->stderr_ended = true;
                 snprintf(c->words, sizeof(c->words), "%s: %s", argv.v[0], uv_strerror(r));
         }
+        /* uv_spawn() initializes the handle before the start, which may still fail. */
         return c->process.type == UV_PROCESS ? 2 : 1;
 }
 
@@ -218,6 +224,7 @@ void call_command_close(struct call_command *c, uv_close_cb closed)
 {
         if (c->process.type == UV_PROCESS)
                 uv_close((uv_handle_t *)&c->process, closed);
+        /* 0 when call_command_start() was never called. */
         if (c->err.type == UV_NAMED_PIPE)
                 uv_close((uv_handle_t *)&c->err, closed);
 }

@@ -62,6 +62,7 @@ static int greet_node_0(struct caller *c, const uint8_t *psk, struct error *err)
                 return 0;
         case -ETIMEDOUT:
                 return err_set(err, ETIMEDOUT, "connected, but there is no answer");
+        /* Node 0 answers a greeting with another secret by closing. */
         case -ECONNRESET:
                 return err_set(err, EACCES, "node 0 closed the connection: is its secret another?");
         case -EPROTO:
@@ -79,6 +80,7 @@ static int send_join(struct caller *c, const struct dial_place *p)
                                .rank = (uint32_t)p->rank,
                                .nodes = (uint32_t)p->nodes };
 
+        /* The last byte stays 0: gethostname() may end a long name without one. */
         if (gethostname(m.name, sizeof(m.name) - 1) < 0 || !*m.name)
                 snprintf(m.name, sizeof(m.name), "node%d", p->rank);
         return caller_join(c, &m);
@@ -93,6 +95,7 @@ static int send_proof(struct caller *c, const struct dial_secret *s, struct erro
 
         if (s->kind != DIAL_SECRET_MUNGE)
                 return 0;
+        /* s->file names the job and the port: see find_job_secret(). */
         r = dial_munge_make(DIAL_SIDE_NODE, s->file, c->stream.hash, &credential, err);
         if (r < 0)
                 return r;
@@ -123,6 +126,7 @@ static int judge_record(struct dial_in *d, const struct dial_record *r, struct e
 {
         if (r->type == DIAL_WELCOME)
                 return 0;
+        /* Records of other types have no meaning before WELCOME. */
         if (dial_end_decode(&d->end, r) < 0)
                 return -EAGAIN;
         if (r->type == DIAL_NOTICE) {
@@ -134,6 +138,7 @@ static int judge_record(struct dial_in *d, const struct dial_record *r, struct e
                 return 1;
         if (d->end.code != DIAL_RETRY)
                 return err_set(err, ECONNREFUSED, "%s", d->end.text);
+        /* Another node has the rank, perhaps an earlier process of this node. */
         err_set(err, EBUSY, "%s", d->end.text);
         return CALL_AGAIN;
 }
@@ -150,10 +155,13 @@ static int await_welcome(struct dial_call *c, struct dial_in *d, struct error *e
                 if (r != -EAGAIN)
                         return r;
         }
+        /* A damaged record counts as the end of the connection. */
         err_set(err, ECONNRESET, "node 0 closed the connection");
         return CALL_AGAIN;
 }
 
+/* One try. 0: WELCOME has come; 1: the job ended; CALL_AGAIN with @err; -EPERM and -ECONNREFUSED as
+ * dial_call(). */
 static int try_call(struct dial_call *c, struct dial_in *d, struct error *err)
 {
         int r = dial_secret_read(&d->secret, err);
@@ -171,6 +179,7 @@ static int try_call(struct dial_call *c, struct dial_in *d, struct error *err)
 int dial_call(struct dial_call *c, struct dial_in *d, struct error *err)
 {
         const struct dial_place *p = &d->place;
+        /* As if an obstacle had been told before, so that the first is told after SAY_AFTER_MS. */
         int64_t begin = clock_ms(), said = begin - SAY_AGAIN_MS + SAY_AFTER_MS, now;
         int r;
 
@@ -187,6 +196,7 @@ int dial_call(struct dial_call *c, struct dial_in *d, struct error *err)
                 now = clock_ms();
                 if (err->code == ECONNRESET && now - tried > RETRY_MS)
                         begin = now; /* the node was in; the time begins anew */
+                /* DURATION_NEVER is below 0. */
                 if (d->timeout_ms >= 0 && now - begin >= d->timeout_ms)
                         return -ETIMEDOUT;
                 if (now - said >= SAY_AGAIN_MS && !d->quiet) {

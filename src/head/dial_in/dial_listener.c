@@ -50,6 +50,7 @@ static struct dial_peer *find_oldest(struct dial_listener *l, bool greeted, cons
         LIST_FOREACH(p, &l->fresh, entry)
         if ((greeted ? has_greeted(p) : p->state == PEER_GREETING) &&
             (!address || !strcmp(p->address, address))) {
+                /* The newest is the first of the list. */
                 oldest = p;
                 ++*ret_n;
         }
@@ -69,6 +70,7 @@ static void drop_silent_peers(struct dial_listener *l, const char *address)
         struct dial_peer *p;
         size_t n;
 
+        /* Each turn moves a peer to another state, so the loops end. */
         while ((p = find_oldest(l, false, address, &n)) && n > DIAL_SHARE)
                 if (!dial_peer_read_now(p))
                         drop_peer(l, p);
@@ -91,6 +93,7 @@ static void on_connection(uv_stream_t *s, int status)
         p->owner = l->owner;
         p->psk = l->psk;
         LIST_INSERT_HEAD(&l->fresh, p, entry);
+        /* Otherwise the peer is closing already, for dial_listener_closed() to free. */
         if (dial_peer_accept(p, s) == 0)
                 drop_silent_peers(l, p->address);
 }
@@ -100,6 +103,7 @@ void dial_listener_tick(struct dial_listener *l)
         int64_t since = clock_ns() - (int64_t)GREETING_MS * 1000000;
         struct dial_peer *p;
 
+        /* Closed peers leave the list in a later turn of the loop. */
         LIST_FOREACH(p, &l->fresh, entry)
         if ((p->state == PEER_GREETING || has_greeted(p)) && p->since_ns < since)
                 drop_peer(l, p);
@@ -113,6 +117,7 @@ static int listen_at(const struct sockaddr *a, socklen_t len)
 
         if (fd < 0)
                 return -errno;
+        /* Connections of an earlier job in TIME_WAIT must not hold the port. */
         setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
         if (a->sa_family == AF_INET6)
                 setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
@@ -144,6 +149,7 @@ static int listen_on(const char *host, int port)
         snprintf(text, sizeof(text), "%d", port);
         if (getaddrinfo(host, text, &hints, &all) != 0)
                 return -EADDRNOTAVAIL;
+        /* A port in use is an error, and not avoided by another address. */
         for (struct addrinfo *a = all; a && r < 0 && r != -EADDRINUSE; a = a->ai_next)
                 if (!is_loopback(a->ai_addr))
                         r = listen_at(a->ai_addr, a->ai_addrlen);
@@ -201,6 +207,7 @@ bool dial_listener_linger(struct dial_listener *l)
         LIST_FOREACH(p, &l->joined, entry)
         {
                 ending |= p->ended;
+                /* Since END: dial_peer_end() sets the time anew. */
                 if (p->ended && p->since_ns <= last_ns)
                         dial_peer_close(p);
         }
@@ -209,6 +216,7 @@ bool dial_listener_linger(struct dial_listener *l)
 
 bool dial_listener_closed(struct dial_listener *l, struct dial_peer *p)
 {
+        /* An entry does not tell the list, so the list is searched. */
         struct dial_peer *one = LIST_FIRST(&l->joined);
 
         while (one && one != p)
@@ -223,6 +231,7 @@ void dial_listener_close(struct dial_listener *l, uv_close_cb closed)
         struct dial_peer *p;
 
         uv_close((uv_handle_t *)&l->tcp, closed);
+        /* Joined peers stay, for their owner to end. */
         LIST_FOREACH(p, &l->fresh, entry) dial_peer_close(p);
 }
 

@@ -22,10 +22,12 @@
 #include "head/core/thread_pool.h"
 #include "head/dial_in/dial_peer.h"
 
+/* As MUNGE_OPT_UID_RESTRICTION of munge.h. */
 enum { MUNGE_UID_RESTRICTION = 9, CREDENTIAL_MAX = 4096, CLAIM_TEXT = 256, MUNGE_THREADS = 2 };
 
 struct munge_ctx;
 
+/* NULL before load_munge(). */
 static struct {
         int (*encode)(char **credential, struct munge_ctx *ctx, const void *data, int len);
         int (*decode)(const char *credential, struct munge_ctx *ctx, void **data, int *len,
@@ -36,7 +38,7 @@ static struct {
         int (*ctx_set)(struct munge_ctx *ctx, int option, ...);
 } lib;
 
-/* The signed text of a credential. */
+/* The signed text of a credential. Compared as bytes, so unused bytes are 0. */
 struct munge_claim {
         char text[CLAIM_TEXT];
         uint8_t hash[NOISE_HASH];
@@ -55,6 +57,7 @@ static bool load_munge(void)
         };
         void *module = lib.encode ? NULL : dlopen("libmunge.so.2", RTLD_NOW | RTLD_LOCAL), *found;
 
+        /* Loaded before, or not installed. */
         if (!module)
                 return lib.encode;
         for (size_t i = 0; i < ARRAY_SIZE(symbols); i++) {
@@ -64,6 +67,7 @@ static bool load_munge(void)
                         dlclose(module);
                         return false;
                 }
+                /* C has no conversion from pointers to objects to pointers to functions. */
                 memcpy(symbols[i].to, &found, sizeof(found));
         }
         return true;
@@ -85,6 +89,7 @@ bool dial_munge_works(void)
         static const uint8_t none[NOISE_HASH];
         char *credential = NULL;
         struct error err;
+        /* A credential of no use shows that munged answers. */
         bool works =
                 load_munge() && dial_munge_make(DIAL_SIDE_NODE, "", none, &credential, &err) == 0;
 
@@ -138,13 +143,14 @@ struct dial_munge {
 struct munge_check {
         struct thread_pool_work work;
         struct dial_peer *peer; /* NULL: closed */
-        char job[CLAIM_TEXT];
+        char job[CLAIM_TEXT];   /* a copy: the check may outlast the transport */
         uint8_t hash[NOISE_HASH];
         char *credential, *answer;
         struct error err;
         int result;
 };
 
+/* In a thread: checks the credential of the node, and makes node 0's for the answer. */
 static void run_munge_check(struct thread_pool_work *w)
 {
         struct munge_check *c = container_of(w, struct munge_check, work);
@@ -154,6 +160,7 @@ static void run_munge_check(struct thread_pool_work *w)
                 c->result = dial_munge_make(DIAL_SIDE_HEAD, c->job, c->hash, &c->answer, &c->err);
 }
 
+/* In the loop. The result for a closed peer is dropped. */
 static void on_munge_checked(struct thread_pool_work *w, int status)
 {
         struct munge_check *c = container_of(w, struct munge_check, work);
@@ -177,6 +184,7 @@ void dial_munge_begin(struct dial_munge *m, struct dial_peer *p, const struct di
         c->work.run = run_munge_check;
         c->work.done = on_munge_checked;
         c->peer = p;
+        /* A longer text is cut, and fails the check. */
         c->credential = xstrndup((const char *)r->body, MIN(r->len, (size_t)CREDENTIAL_MAX));
         snprintf(c->job, sizeof(c->job), "%s", m->job);
         memcpy(c->hash, p->stream.hash, sizeof(c->hash));

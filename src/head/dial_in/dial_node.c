@@ -40,21 +40,22 @@ struct dial_node {
         struct dial_in *d;
         struct dial_peer *peer; /* node 0; stays when closed, for the agent's last output */
         struct transport *local;
-        struct link *agent; /* NULL: none was started */
-        uv_pipe_t pipe;     /* to the agent */
-        bool piped;         /* @pipe is open */
-        bool ended;         /* the agent's process has ended */
-        struct buf out, in_flight;
+        struct link *agent;        /* NULL: none was started */
+        uv_pipe_t pipe;            /* to the agent */
+        bool piped;                /* @pipe is open */
+        bool ended;                /* the agent's process has ended */
+        struct buf out, in_flight; /* for the agent */
         uv_write_t write;
         bool writing;
-        uv_timer_t orderly;
+        uv_timer_t orderly; /* ends the agent when node 0 takes too long */
         uv_signal_t signals[NODE_SIGNALS];
         struct {
                 struct stop_orders orders;
                 int signo; /* of the end of this node, 0 = none */
         } stop;
-        bool over; /* node 0 has said the end, or is lost */
-        bool has_end;
+        bool over;    /* node 0 has said the end, or is lost */
+        bool has_end; /* d->end has the verdict of node 0 */
+        /* Of the agent; why node 0 is lost; bytes of @pipe. */
         char exit_text[160], lost[160], read[PIPE_READ];
 };
 
@@ -75,6 +76,7 @@ static void end_node(struct dial_node *n)
 /* Tells node 0 of the agent's end, after the last byte of output. */
 static void finish_node_agent(struct dial_node *n)
 {
+        /* The process may be gone before the last bytes are read. */
         bool drained = !n->piped || uv_is_closing((uv_handle_t *)&n->pipe);
 
         if (!n->agent || !n->ended || !drained)
@@ -83,6 +85,7 @@ static void finish_node_agent(struct dial_node *n)
         n->agent = NULL;
         n->piped = false;
         buf_finish(&n->out);
+        /* No other agent will be started here. */
         if (n->over || n->stop.signo) {
                 uv_stop(&n->loop);
                 return;
@@ -125,6 +128,7 @@ static void on_node_record(struct dial_peer *p, const struct dial_record *r)
 {
         struct dial_node *n = p->owner;
 
+        /* Bytes for an agent that has ended are dropped. */
         if (r->type == DIAL_DATA && n->agent && !n->over) {
                 buf_append(&n->out, r->body, r->len);
                 flush_node_pipe(n);
@@ -133,6 +137,7 @@ static void on_node_record(struct dial_peer *p, const struct dial_record *r)
         } else if (r->type == DIAL_WELCOME && !n->agent) {
                 start_node_agent(n);
         } else if (r->type != DIAL_NOTICE && dial_end_decode(&n->d->end, r) == 0) {
+                /* A NOTICE has the same form, but is no end. */
                 n->has_end = true;
                 end_node(n);
         }
@@ -181,6 +186,7 @@ static void on_head_writable(struct dial_peer *p)
 
 /* --- the agent -------------------------------------------------------------------------------- */
 
+/* The agent's process has ended, or could not be started. */
 static void on_agent_ended(void *ctx, const struct link_failure *why)
 {
         struct dial_node *n = ctx;
@@ -194,6 +200,7 @@ static void on_agent_opened(void *ctx, int fd)
 {
         struct dial_node *n = ctx;
 
+        /* The end came during the start: closing ends the agent. */
         if (n->over) {
                 fd_close(fd);
                 return;
@@ -276,6 +283,8 @@ static void watch_signals(struct dial_node *n)
 
 /* --- life cycle ------------------------------------------------------------------------------- */
 
+/* Nothing to do: n->peer stays for the agent's last output, and close_dial_node() frees the
+ * memory. */
 static void on_head_closed(struct dial_peer *p UNUSED)
 {
 }
@@ -290,6 +299,7 @@ static void close_dial_node(struct dial_node *n)
                 uv_close((uv_handle_t *)&n->pipe, NULL);
         link_close(n->agent);
         transport_destroy(n->local);
+        /* Until all handles are closed. */
         uv_run(&n->loop, UV_RUN_DEFAULT);
         uv_loop_close(&n->loop);
         free(n->peer);
@@ -313,12 +323,14 @@ static int carry_node(struct dial_node *n, struct dial_call *call, struct diags 
         uv_timer_init(&n->loop, &n->orderly);
         n->orderly.data = n;
         watch_signals(n);
+        /* Before the adoption: records that came with WELCOME are for this agent. */
         start_node_agent(n);
         if (dial_peer_adopt(n->peer, &n->loop, call->c.fd, &call->c.stream, &call->c.in) == 0)
                 uv_run(&n->loop, UV_RUN_DEFAULT);
         else
                 snprintf(n->lost, sizeof(n->lost), "its connection cannot be used");
         call->c.fd = -1; /* the peer's */
+        /* The code of the job, if told; else that of a shell for the signal. */
         code = n->has_end ? n->d->end.code : n->stop.signo ? EX_SIGNAL + n->stop.signo : EX_FAILED;
         if (!n->has_end && !n->stop.signo)
                 diag_help(diag_add(diags, HN_HEAD_LOST, EX_FAILED, "lost node 0 at %s port %d: %s",

@@ -2,8 +2,7 @@
 /*
  * A peer has an array for the greeting. After the right greeting the peer gets buffers, and the
  * next bytes are records. Records to the node gather in @out; libuv has a single write at a time,
- * from
- * @in_flight. Any violation closes the peer at once, without an answer.
+ * from @in_flight. Any violation closes the peer at once, without an answer.
  */
 #include "head/dial_in/dial_peer.h"
 
@@ -45,6 +44,7 @@ void dial_peer_close(struct dial_peer *p)
         uv_close((uv_handle_t *)&p->tcp, on_peer_closed);
 }
 
+/* Closes the peer after a report: broken() still sees the state. */
 static void break_peer(struct dial_peer *p, enum dial_peer_fault fault, const char *text)
 {
         if (p->state == PEER_FREE || p->state == PEER_CLOSING)
@@ -63,6 +63,7 @@ static void on_peer_written(uv_write_t *req, int status)
 
         p->writing = false;
         buf_clear(&p->in_flight);
+        /* Closing has cancelled the write. */
         if (status == UV_ECANCELED || p->state == PEER_CLOSING)
                 return;
         if (status < 0) {
@@ -143,6 +144,7 @@ void dial_peer_refuse(struct dial_peer *p, uint8_t code, const char *fmt, ...)
 
 void dial_peer_send_bytes(struct dial_peer *p, struct buf *out)
 {
+        /* For a peer that has ended the bytes are dropped, so the loop ends. */
         while (buf_len(out) && dial_peer_waiting(p) < OUT_MAX) {
                 size_t n = MIN(buf_len(out), (size_t)DIAL_DATA_MAX);
 
@@ -158,6 +160,7 @@ size_t dial_peer_waiting(const struct dial_peer *p)
 
 /* --- from the node ---------------------------------------------------------------------------- */
 
+/* Answers a whole greeting. Only the first record rules out a recorded greeting. */
 static void take_greeting(struct dial_peer *p)
 {
         uint8_t answer[DIAL_GREETING];
@@ -180,6 +183,7 @@ bool dial_peer_read_now(struct dial_peer *p)
 
         if (p->state != PEER_GREETING || uv_fileno((uv_handle_t *)&p->tcp, &fd) < 0)
                 return false;
+        /* Without libuv, which keeps no bytes of a stream. */
         n = recv(fd, p->greeting + p->got, sizeof(p->greeting) - p->got, MSG_DONTWAIT);
         p->got += n > 0 ? (size_t)n : 0;
         take_greeting(p);
@@ -196,6 +200,7 @@ static void take_join(struct dial_peer *p, const struct dial_record *r)
         p->ops->joined(p, &p->join);
 }
 
+/* Has the owner check the credential. Nothing is read until dial_peer_prove(). */
 static void take_proof(struct dial_peer *p, const struct dial_record *r)
 {
         if (r->type != DIAL_PROOF) {
@@ -223,6 +228,7 @@ static void take_records(struct dial_peer *p)
                         p->ops->record(p, &r);
                 buf_consume(&p->in, r.whole);
         }
+        /* Before JOIN: a replayed greeting is right, but the sender cannot seal a record. */
         if (got < 0)
                 break_peer(p, p->state == PEER_JOINED ? PEER_CLOSED : PEER_REPLAYED,
                            "a damaged record");
@@ -243,6 +249,7 @@ static void on_peer_alloc(uv_handle_t *h, size_t hint UNUSED, uv_buf_t *ret)
                 return;
         }
         mem = buf_reserve(&p->in, DIAL_READ_SIZE);
+        /* Without room libuv reports ENOBUFS, and the peer ends. */
         *ret = uv_buf_init(mem, mem ? DIAL_READ_SIZE : 0);
 }
 
@@ -285,6 +292,8 @@ static void read_peer_address(struct dial_peer *p)
                 memmove(text, text + n, strlen(text + n) + 1);
 }
 
+/* Sends small records at once, and has the kernel look for the other machine: every 5 s, 3
+ * times. */
 static void set_keepalive(struct dial_peer *p)
 {
         uv_os_fd_t fd;
@@ -302,6 +311,7 @@ static void resume_peer(struct dial_peer *p)
 {
         p->paused = false;
         uv_read_start((uv_stream_t *)&p->tcp, on_peer_alloc, on_peer_read);
+        /* Records already here would wait for the next byte. */
         take_records(p);
 }
 

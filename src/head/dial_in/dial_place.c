@@ -25,6 +25,7 @@ static int read_dial_place(struct dial_place *p, const char *text, struct error 
         char *end = NULL;
         long port = colon ? strtol(colon + 1, &end, 10) : 0;
 
+        /* 2 more for brackets. */
         if (!len || len >= sizeof(p->host) + 2 || !colon[1] || *end || port < 1 || port > 65535)
                 return err_set(err, EINVAL, "needs HOST:PORT of node 0, got `%.300s`", text);
         if (*text == '[' && text[len - 1] == ']') {
@@ -75,6 +76,7 @@ static int load_place(struct dial_place *p, const struct options *o, struct diag
         }
         p->nodes = o->nodes;
         p->rank = o->node_rank;
+        /* 0 is a rank and the default, so only the level tells whether a rank was given. */
         if (!p->nodes || settings_level(o->settings, option_by_name("node-rank")) < 0)
                 diag_help(diag_add(d, HN_DIAL_PLACE, EX_USAGE,
                                    "--dial-in %s needs --nodes N and --node-rank R", o->dial_in),

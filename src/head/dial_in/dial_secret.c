@@ -46,6 +46,7 @@ static int check_secret_file(const struct stat *st, const char *path, bool mount
 {
         if (!S_ISREG(st->st_mode))
                 return 0; /* <(command), for example */
+        /* Platforms mount secrets as root. */
         if (st->st_uid != geteuid() && st->st_uid != 0) {
                 diag_help(diag_add(d, HN_SECRET_UNUSABLE, EX_NOPERM,
                                    "the dial-in secret %s belongs to user %u", path,
@@ -60,6 +61,7 @@ static int check_secret_file(const struct stat *st, const char *path, bool mount
                           path);
                 return -EPERM;
         }
+        /* Mounted secrets have mode 0444 or 0644, which the user cannot change. */
         if (st->st_mode & (S_IRGRP | S_IROTH) && !mounted)
                 diag_help(diag_warn(d, HN_SECRET_SEEN,
                                     "the dial-in secret %s can be read by others, who can join the "
@@ -88,6 +90,7 @@ static int load_secret_file(const char *path, bool mounted, char **ret, struct d
         if (r < 0)
                 diag_add(d, HN_SECRET_UNUSABLE, EX_NOINPUT, "cannot read the dial-in secret %s: %s",
                          path, strerror(-r));
+        /* -ENOENT is for a mounted file alone. */
         return r == -ENOENT ? -EIO : r;
 }
 
@@ -106,7 +109,9 @@ static char *take_secret_variable(void)
 /* Makes the psk of a secret, which is wiped. */
 static int stretch_secret(uint8_t psk[NOISE_KEY], char *text, struct diags *d)
 {
+        /* The same on all nodes, for the same key. */
         static const unsigned char salt[crypto_pwhash_SALTBYTES] = "hnlaunch dial-in";
+        /* The first line of a file counts. */
         size_t len = strcspn(text, "\r\n");
         int r = -EINVAL;
 
@@ -171,13 +176,16 @@ static int write_home_file(const struct dial_secret *s, int folder)
         CLEANUP(fd_closep) int fd = -1;
         int r;
 
+        /* O_EXCL accepts no file of an earlier start, nor of anybody else. */
         if (unlinkat(folder, s->file, 0) < 0 && errno != ENOENT)
                 return -errno;
         fd = openat(folder, s->file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd < 0)
                 return -errno;
+        /* Before the content, so that the file is removed after a failure, too. */
         snprintf(published, sizeof(published), "%s/%s", s->folder, s->file);
         r = fchmod(fd, 0600) < 0 ? -errno : fd_write_all(fd, s->text, strlen(s->text));
+        /* From here on the server of NFS has the bytes. */
         return r < 0 ? r : fsync(fd) < 0 ? -errno : 0;
 }
 
@@ -199,8 +207,7 @@ int dial_secret_publish(struct dial_secret *s, struct error *err)
                      : 0;
 }
 
-/* Reads the file into s->text. 0; -ENOENT: incomplete; another -errno: not a file of node 0.
- */
+/* Reads the file into s->text. 0; -ENOENT: incomplete; another -errno: no file of node 0. */
 static int read_home_file(struct dial_secret *s, int folder)
 {
         CLEANUP(fd_closep)
@@ -209,9 +216,11 @@ static int read_home_file(struct dial_secret *s, int folder)
         struct stat st;
 
         if (fd < 0 || fstat(fd, &st) < 0)
+                /* The file was replaced at the server of NFS; the next call finds the new file. */
                 return errno == ESTALE ? -ENOENT : -errno;
         if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 077 || st.st_nlink > 1)
                 return -EPERM;
+        /* Shorter: node 0 is still writing. */
         return read(fd, s->text, (size_t)len) == len ? 0 : -ENOENT;
 }
 
@@ -244,8 +253,7 @@ void dial_secret_remove(void)
         *published = '\0';
 }
 
-/* --- the choice --------------------------------------------------------------------------------
- */
+/* --- the choice ------------------------------------------------------------------------------- */
 
 static int refuse_no_secret(struct diags *d)
 {
@@ -284,6 +292,7 @@ static int find_job_secret(struct dial_secret *s, int port, struct diags *d)
         if (dial_env_job(dial_env_get, NULL, job) < 0)
                 return refuse_no_secret(d);
         snprintf(s->file, sizeof(s->file), "%s.%d", job, port);
+        /* Elsewhere munge on this node says nothing about the other nodes. */
         if (!strncmp(job, "slurm-", 6) && dial_munge_works())
                 s->kind = DIAL_SECRET_MUNGE;
         else if (find_home_folder(s))
@@ -315,10 +324,12 @@ int dial_secret_find(struct dial_secret *s, const struct dial_place *p, const st
                 if (r == -ENOENT)
                         r = find_job_secret(s, p->port, d);
         }
+        /* Not used: --dial-secret comes first. */
         if (variable)
                 sodium_memzero(variable, strlen(variable));
         if (r == 0 && text)
                 r = stretch_secret(s->psk, text, d);
+        /* The other nodes read the file of node 0. */
         if (r == 0 && s->kind == DIAL_SECRET_HOME && p->rank == 0)
                 make_home_secret(s);
         return r < 0 ? -EINVAL : 0;

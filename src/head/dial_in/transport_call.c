@@ -35,7 +35,7 @@
 
 enum {
         CALL_TICK_MS = 250,
-        CALL_LOSS_MS = 500,
+        CALL_LOSS_MS = 500, /* how long a loss waits for the reason */
 };
 
 struct call_transport;
@@ -65,6 +65,7 @@ struct call_round {
         struct call_command command;
         uv_timer_t timer;
         size_t absent; /* links without a call of the node */
+        /* Of the round; after the destruction, of the last signal to the command. */
         int64_t since_ns;
         int handles; /* and links, and joined connections; the last frees the round */
         LIST_ENTRY(call_round) entry;
@@ -84,6 +85,7 @@ struct call_transport {
 
 /* --- the end of a round ----------------------------------------------------------------------- */
 
+/* Frees a destroyed transport, when the timer is closed and the last round is freed. */
 static void free_call_transport(struct call_transport *t)
 {
         if (!t->destroying || !t->settle_closed || !LIST_EMPTY(&t->rounds))
@@ -93,6 +95,7 @@ static void free_call_transport(struct call_transport *t)
         free(t);
 }
 
+/* Drops one of r->handles. The last frees the round. */
 static void release_round(struct call_round *r)
 {
         struct call_transport *t = r->t;
@@ -147,6 +150,7 @@ static void settle_round(struct call_round *r)
 {
         if (r->absent == 0) {
                 close_round_port(r);
+                /* All nodes have called or failed: the links open. */
                 schedule_settle(r->t);
         }
         if (r->listening || !dial_listener_idle(&r->listener) || !r->command.exited ||
@@ -191,6 +195,7 @@ static void blame_command(const struct call_command *c, struct link_failure *why
 {
         size_t n = strlen(why->fact);
 
+        /* A command killed by hnlaunch itself explains nothing. */
         if (!c->exited || !c->signal || c->killed)
                 return;
         n += (size_t)snprintf(why->fact + n, sizeof(why->fact) - n, ", after ");
@@ -210,6 +215,7 @@ static void end_call_link(struct call_link *l, const char *text)
         snprintf(why.fact, sizeof(why.fact), "%s", text);
         snprintf(why.evidence, sizeof(why.evidence), "%s", l->round->command.words);
         blame_command(&l->round->command, &why);
+        /* The manager's own reason, if told, replaces the text. */
         program_link_classify(&l->t->program, &why);
         if (l->open)
                 l->cb->ended(l->ctx, &why);
@@ -233,6 +239,7 @@ static void lose_call_link(struct call_link *l, const char *text)
 {
         struct call_round *r = l->round;
 
+        /* Only an open link waits, and only while the reason may still come. */
         if (!l->open || l->over || r->command.exited || has_told_reason(r)) {
                 end_call_link(l, text);
                 return;
@@ -288,6 +295,7 @@ static void on_round_tick(uv_timer_t *timer)
                         fail_absent_links(r, fact);
                 }
         }
+        /* SIGTERM the first time, SIGKILL the second. */
         if (r->t->destroying && now - r->since_ns >= (int64_t)DIAL_LINGER_MS * 1000000) {
                 call_command_kill(&r->command);
                 r->since_ns = now;
@@ -307,6 +315,7 @@ static void send_call_link(struct link *link, struct buf *out)
 {
         struct call_link *l = container_of(link, struct call_link, link);
 
+        /* The end of the link is told in another way. */
         if (!l->open || l->over || !l->peer) {
                 buf_clear(out);
                 return;
@@ -347,6 +356,7 @@ static void abandon_call_link(struct link *link)
         for (struct call_link *other = r ? find_round_link(r, 0) : NULL; other && !shared;
              other = find_round_link(r, other->number + 1))
                 shared |= other != l;
+        /* Joined agents get END, and the command ends after the last agent. */
         if (r && !shared && LIST_EMPTY(&r->listener.joined))
                 call_command_kill(&r->command);
         close_call_link(link);
@@ -378,6 +388,7 @@ static void on_call_joined(struct dial_peer *p, const struct dial_join *m)
 
         dial_listener_join(&r->listener, p);
         r->handles++;
+        /* find_peer_link() then finds no link for a refused agent. */
         p->join.rank = (uint32_t)r->t->o->hosts; /* of no link */
         if (m->version != MSG_VERSION)
                 dial_peer_refuse(p, EX_PROTOCOL, "the agent has another version than hnlaunch");
@@ -385,7 +396,7 @@ static void on_call_joined(struct dial_peer *p, const struct dial_join *m)
                 dial_peer_refuse(p, EX_PROTOCOL, "%s",
                                  l ? "another agent of this node is there"
                                    : "this node is none of those that are waited for");
-        if (p->ended)
+        if (p->ended) /* refused */
                 return;
         p->join.rank = (uint32_t)l->number;
         l->peer = p;
@@ -415,6 +426,7 @@ static void on_call_record(struct dial_peer *p, const struct dial_record *rec)
         } else if (rec->type == DIAL_EXIT) {
                 snprintf(text, sizeof(text), "%.*s", (int)MIN(rec->len, sizeof(text) - 1),
                          (const char *)rec->body);
+                /* The agent has left in order, so the command has no reason to tell. */
                 if (!strcmp(text, "the agent ended with exit code 0"))
                         end_call_link(l, text);
                 else
@@ -458,6 +470,7 @@ static void on_call_closed(struct dial_peer *p)
 
         if (l)
                 l->peer = NULL;
+        /* Before the release, which may free the round. */
         settle_round(r);
         if (joined)
                 release_round(r);
@@ -483,6 +496,7 @@ static int open_round_port(struct call_round *r, struct error *err)
         r->listener.rejects = &r->rejects;
         r->listener.ops = &call_peer_ops;
         r->listener.owner = r;
+        /* At all addresses, on a port chosen by the kernel. */
         ret = dial_listener_open(&r->listener, r->t->loop, NULL, 0, err);
         if (ret < 0)
                 return ret;
@@ -497,6 +511,7 @@ static int open_round_port(struct call_round *r, struct error *err)
 static void on_command_ended(struct call_command *c, const char *fact)
 {
         log_line(LOG_INFO, "%s", fact);
+        /* No reason will come any more. */
         end_lost_links(c->owner, 0);
         fail_absent_links(c->owner, fact);
 }
@@ -515,6 +530,7 @@ static void start_round(struct call_round *r)
 
         start.port = open_round_port(r, &err);
         if (start.port < 0) {
+                /* No process is waited for. */
                 r->command.exited = r->command.stderr_ended = true;
                 start_ticking(r);
                 fail_absent_links(r, err.text);
@@ -528,6 +544,7 @@ static void start_round(struct call_round *r)
         start_ticking(r);
         if (r->command.exited) {
                 snprintf(fact, sizeof(fact), "cannot start %.250s", r->command.words);
+                /* Or the same words would be evidence as well. */
                 r->command.words[0] = '\0';
                 fail_absent_links(r, fact);
         }
@@ -546,7 +563,7 @@ static void make_round(struct call_transport *t)
         r->command.ended = on_command_ended;
         uv_timer_init(t->loop, &r->timer);
         r->timer.data = r;
-        r->handles = 1;
+        r->handles = 1; /* the timer */
         for (size_t i = 0; i < t->o->hosts; i++) {
                 if (!t->links[i] || t->links[i]->round)
                         continue;

@@ -41,8 +41,8 @@ struct dial_link {
         const struct link_callbacks *cb;
         void *ctx;
         size_t rank;
-        bool open, over; /* opened() was called; the last callback was */
-        int64_t since_ns;
+        bool open, over;  /* opened() was called; the last callback was */
+        int64_t since_ns; /* of open_dial_link() */
 };
 
 struct dial_seat {
@@ -63,6 +63,7 @@ struct dial_transport {
         uv_timer_t ticker, settle;
         struct dial_seat *seats; /* by node rank; not used for node 0 */
         bool destroying;
+        /* Of the wait for nodes; of the last message, @begun_ns = none. */
         int64_t begun_ns, said_ns;
         int handles; /* listener, timers */
 };
@@ -74,6 +75,7 @@ static bool is_seat_empty(const struct dial_seat *s)
         return !s->peer || s->running;
 }
 
+/* Counts the links that wait; with @missing only links without a free connection. */
 static size_t count_pending(const struct dial_transport *t, bool missing)
 {
         size_t n = 0;
@@ -94,6 +96,7 @@ static void name_missing(const struct dial_transport *t, char *to, size_t size)
         size_t n = count_pending(t, true), len;
 
         len = (size_t)snprintf(to, size, "node%s", n == 1 ? "" : "s");
+        /* 32 bytes for a range or the dots. */
         for (int i = 1; i < t->d->place.nodes && len + 32 < size; i++) {
                 int last = i;
 
@@ -102,6 +105,7 @@ static void name_missing(const struct dial_transport *t, char *to, size_t size)
                 while (last + 1 < t->d->place.nodes && t->seats[last + 1].link &&
                        !t->seats[last + 1].link->open && is_seat_empty(&t->seats[last + 1]))
                         last++;
+                /* No comma behind "node" and "nodes". */
                 len += (size_t)snprintf(to + len, size - len, last > i ? "%s %d-%d" : "%s %d",
                                         to[len - 1] == 'e' || to[len - 1] == 's' ? "" : ",", i,
                                         last);
@@ -167,6 +171,7 @@ static void rename_host(struct dial_transport *t, const struct dial_peer *p)
         snprintf(name, sizeof(name), "%s", p->join.name);
         for (uint32_t n = p->join.rank; is_host_name(hosts, name, p->join.rank); n++)
                 snprintf(name, sizeof(name), "%s-%u", p->join.name, n);
+        /* dial_in_add_hosts() has made room for the longest name. */
         memcpy(hosts->v[p->join.rank].name, name, sizeof(name));
 }
 
@@ -178,6 +183,7 @@ static void settle_links(struct dial_transport *t)
 
         if (t->destroying || !pending || count_pending(t, true))
                 return;
+        /* Only after a message about missing nodes. */
         if (t->said_ns != t->begun_ns && !t->d->quiet)
                 say("hnlaunch: all %d nodes are here\n", t->d->place.nodes);
         t->said_ns = t->begun_ns;
@@ -255,12 +261,15 @@ static struct link *open_dial_link(struct transport *transport, const struct lin
         if (s->waiting)
                 give_seat_up(s);
         s->link = l;
+        /* The first of the links that wait begins a new wait. */
         if (count_pending(t, false) == 1)
                 t->begun_ns = t->said_ns = l->since_ns;
         uv_timer_start(&t->settle, on_settle, 0, 0);
         return &l->link;
 }
 
+/* Frees the link. The agent of an open link stays, and is given up by give_up_late_seats() when
+ * another link waits. */
 static void close_dial_link(struct link *link)
 {
         struct dial_link *l = container_of(link, struct dial_link, link);
@@ -321,6 +330,7 @@ static void on_peer_joined(struct dial_peer *p, const struct dial_join *m)
                                  nodes - 1);
         } else {
                 s = &t->seats[m->rank];
+                /* A single connection may wait, and only for the end of an agent. */
                 if (s->peer && (!s->running || s->waiting)) {
                         dial_peer_refuse(p, DIAL_RETRY, "node rank %u is taken by %s at %s",
                                          m->rank, s->peer->join.name, s->peer->address);
@@ -340,6 +350,7 @@ static void on_peer_record(struct dial_peer *p, const struct dial_record *r)
 {
         struct dial_transport *t = p->owner;
         struct dial_seat *s = &t->seats[p->join.rank];
+        /* A connection that has lost the seat has no link any more. */
         struct dial_link *l = s->peer == p ? s->link : NULL;
         char text[200];
 
@@ -375,7 +386,9 @@ static void on_peer_broken(struct dial_peer *p, enum dial_peer_fault fault, cons
                 dial_listener_reject(&t->listener, p, fault);
                 return;
         }
+        /* A refused node may have named any rank. */
         s = p->join.rank < (uint32_t)t->d->place.nodes ? &t->seats[p->join.rank] : NULL;
+        /* An end by node 0's order is no loss. */
         if (!s || p->ended || t->destroying)
                 return;
         if (s->waiting == p)
@@ -460,6 +473,7 @@ static void on_dial_tick(uv_timer_t *timer)
 {
         struct dial_transport *t = timer->data;
 
+        /* Also after the destruction, until the last node has closed. */
         dial_listener_linger(&t->listener);
         if (t->destroying)
                 return;
@@ -479,6 +493,7 @@ static void destroy_dial_transport(struct transport *transport)
 
         t->destroying = true;
         uv_timer_stop(&t->settle);
+        /* Keeps the loop alive until the last node has closed. */
         uv_ref((uv_handle_t *)&t->ticker);
         dial_munge_destroy(t->munge);
         if (t->listening)
