@@ -334,6 +334,7 @@ static void describe_rank(struct infos *l, struct pmix_data_array *array, uint32
 
         add_info(own, "pmix.rank", PMIX_PROC_RANK)->data.uint32 = host.job->local[local_rank];
         add_number(own, "pmix.appnum", host.job->programs[local_rank]);
+        /* The server knows one job, so local rank and node rank are equal. */
         add_short(own, "pmix.lrank", local_rank);
         add_short(own, "pmix.nrank", local_rank);
         add_text(own, "pmix.pdir", folder);
@@ -351,6 +352,7 @@ static int register_job(struct error *err)
         char name[16];
 
         add_number(l, "pmix.job.size", job->world_size);
+        /* No rank is added later, so all sizes are equal. */
         add_number(l, "pmix.univ.size", job->world_size);
         add_number(l, "pmix.max.size", job->world_size);
         add_number(l, "pmix.job.napps", 1);

@@ -80,6 +80,7 @@ static void take_agents_answer(const struct pmix_note *m)
                         continue;
                 host_answer(e, m->status, m->data, m->len);
                 host_event_free(e);
+                /* The order of the list has no meaning. */
                 helper.waiting[i] = helper.waiting[--helper.n_waiting];
                 return;
         }

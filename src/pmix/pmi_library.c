@@ -77,6 +77,7 @@ static int exchange_line(int len)
 {
         size_t got = 0;
 
+        /* snprintf() has cut a longer line. */
         if (!pmi.open || len < 0 || len >= LINE_MAX_LEN)
                 return PMI_FAIL;
         for (int sent = 0; sent < len;) {
@@ -103,6 +104,7 @@ static int exchange_line(int len)
                 /* An answer without rc is an error, too. */
                 return strstr(pmi.line, " rc=0") ? PMI_SUCCESS : PMI_FAIL;
         }
+        /* No LF in a whole buffer. */
         return PMI_FAIL;
 }
 
