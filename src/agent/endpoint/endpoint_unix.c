@@ -72,6 +72,7 @@ struct unix_write {
 static void update_client_reading(struct unix_client *c);
 static void turn_unfinished_frames(struct endpoint_unix *e);
 
+/* Drops one of e->handles. The last frees the endpoint. */
 static void unref_unix_endpoint(struct endpoint_unix *e)
 {
         if (--e->handles > 0)

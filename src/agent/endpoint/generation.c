@@ -126,6 +126,7 @@ static bool has_group_mark(struct group_mark *set, uint64_t hash)
         return m != NULL;
 }
 
+/* Notes a group, once. */
 static void add_group_mark(struct group_mark **set, uint64_t hash)
 {
         struct group_mark *m;

@@ -283,6 +283,7 @@ void store_access_on_ports(void *access, const struct frame *f)
         ports_held_finish(&m);
 }
 
+/* Sends the result to the head. The probe has ended, and another may begin. */
 static void on_probed(void *ctx, const struct probed *result)
 {
         struct store_access *s = ctx;

@@ -45,6 +45,7 @@ struct tcp_write {
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
+/* Drops a reference; NULL does nothing. */
 static void unref_shared(struct tcp_shared *s)
 {
         if (s && --s->refs == 0)
@@ -154,6 +155,7 @@ static void queue_rest(struct tcp_conn *c, const void *p, size_t len, size_t don
                 if (uv_write(&o->req, (uv_stream_t *)&c->tcp, &piece, 1, on_written) == 0)
                         return;
         }
+        /* A client without the rest would wait for ever. */
         unref_shared(shared);
         free(o);
         tcp_conn_close(c);
@@ -202,6 +204,7 @@ void tcp_conn_put(struct tcp_conn *c, const void *data, size_t len)
 
         if (c->closing || !len)
                 return;
+        /* The buffer holds answers of one connection at a time. */
         if (e->writer != c)
                 tcp_conn_flush(e);
         before = e->out_len;
@@ -297,6 +300,7 @@ static void take_tcp_bytes(struct tcp_conn *c, unsigned char *bytes, size_t n)
                 tcp_conn_fail(c, "out of memory");
 }
 
+/* One buffer for all connections: the bytes are taken before the next read. */
 static void on_alloc(uv_handle_t *h, size_t suggested UNUSED, uv_buf_t *ret)
 {
         struct tcp_conn *c = h->data;
@@ -337,6 +341,7 @@ void tcp_conn_steer(struct tcp_conn *c)
 {
         struct unfinished *u = &c->endpoint->unfinished;
 
+        /* While commands are taken, the caller of take_commands() steers. */
         if (c->closing || c->parsing)
                 return;
         if (buf_len(&c->in) && !is_conn_blocked(c))
@@ -391,6 +396,7 @@ static void serve_connection(struct tcp_conn *c)
                 tcp_conn_close(c);
 }
 
+/* Returns -1 for a connection without a descriptor. */
 static int get_tcp_fd(const struct tcp_conn *c)
 {
         uv_os_fd_t fd;

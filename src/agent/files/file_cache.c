@@ -30,6 +30,7 @@ enum { TRIES = 100 };
 
 /* --- saying what failed ----------------------------------------------------------------------- */
 
+/* Fills in @ret with the error and the state of the folder. Returns -@error. */
 static int PRINTF(4, 5)
         fail_push(const struct file_cache *s, struct pushed *ret, int error, const char *fmt, ...)
 {

@@ -218,6 +218,7 @@ static void open_entry(struct pull_sender *s, struct uplink *up, int dir, const 
                 send_left(s, up, errno);
 }
 
+/* Sends an entry of a folder. Of devices, pipes and sockets only the name is sent. */
 static void send_dir_entry(struct pull_sender *s, struct uplink *up, int dir, const char *name)
 {
         struct stat st;

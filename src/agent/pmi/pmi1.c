@@ -20,6 +20,7 @@ enum { KVSNAME_MAX = 256, KEYLEN_MAX = 64, VALLEN_MAX = 1024 };
 
 static void answer_line(struct pmi_rank *r, const char *fmt, ...) PRINTF(2, 3);
 
+/* Sends a line; the LF is added here. */
 static void answer_line(struct pmi_rank *r, const char *fmt, ...)
 {
         CLEANUP(buf_finish) struct buf line = BUF_INIT;

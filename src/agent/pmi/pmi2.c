@@ -176,6 +176,7 @@ static bool take_get_node_attr(struct pmi_rank *r, const struct pmi_command *c)
         return true;
 }
 
+/* Knows two attributes; the answer for others is "not found". */
 static bool take_get_job_attr(struct pmi_rank *r, const struct pmi_command *c)
 {
         const char *key = pmi_find_field(c, "key"), *mapping = r->pmi->mapping;

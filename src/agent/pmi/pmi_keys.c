@@ -21,6 +21,7 @@ struct pmi_key {
         char name[];
 };
 
+/* Sets a key. -EINVAL: the name is empty or too long; -ENOSPC: all keys together are too large. */
 static int set_pmi_key(struct pmi_keys *k, const char *name, size_t name_len, const char *value,
                        size_t value_len)
 {

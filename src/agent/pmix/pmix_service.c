@@ -194,6 +194,7 @@ static void on_fence_value(void *ctx, uint32_t node UNUSED, struct bytes value)
         buf_append(&f->values, value.p, value.len);
 }
 
+/* Answers the helper with the values or a failure, and frees the fence. */
 static void on_fence_done(void *ctx, enum store_status status, struct bytes text)
 {
         struct pmix_fence *f = ctx;

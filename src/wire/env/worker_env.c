@@ -73,6 +73,7 @@ static void set_numbers(struct strv *env, const struct launch_order *l, const st
         };
 
         set_variables(env, table, ARRAY_SIZE(table));
+        /* A program without a role gets no variables of roles. */
         if (r->program >= l->n_programs || !*l->programs[r->program].role)
                 return;
         strv_env_set(env, HN_ROLE, l->programs[r->program].role);
@@ -101,6 +102,7 @@ static void set_torchrun_numbers(struct strv *env, const struct launch_order *l,
 
         set_variables(env, table, ARRAY_SIZE(table));
         strv_env_set(env, "TORCHELASTIC_RUN_ID", l->run_id);
+        /* As under torchrun without --role; the numbers of the role are those of the job. */
         strv_env_set(env, "ROLE_NAME", "default");
         /* False: the process of rank 0 serves PyTorch's store itself. */
         strv_env_set(env, "TORCHELASTIC_USE_AGENT_STORE", l->agent_store ? "True" : "False");

@@ -155,6 +155,7 @@ static bool add_hashed_name(struct known_hosts *kh, const char *text)
         return true;
 }
 
+/* Adds a name of the next key, kh->n, which is added behind the names. */
 static void add_plain_name(struct known_hosts *kh, const char *name)
 {
         struct plain_name *p;

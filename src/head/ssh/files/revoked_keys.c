@@ -71,6 +71,7 @@ static const unsigned char *take_krl_bytes(struct krl_cursor *c, size_t n)
         return p;
 }
 
+/* Returns the next number, or 0 with c->short_of. */
 static uint32_t take_krl_u32(struct krl_cursor *c)
 {
         const unsigned char *p = take_krl_bytes(c, 4);
@@ -87,6 +88,7 @@ static struct krl_cursor take_krl_string(struct krl_cursor *c)
         return (struct krl_cursor){ .at = p, .left = p ? n : 0, .short_of = !p };
 }
 
+/* Adds a copy of a key or hash. @line 0: from a KRL. */
 static void add_revoked(struct revoked_keys *rk, const char *file, int line,
                         const unsigned char *data, size_t len)
 {

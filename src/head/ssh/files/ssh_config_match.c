@@ -175,6 +175,7 @@ int config_match_check(const struct strv *args, struct error *err)
         return r;
 }
 
+/* Match localnetwork: 1 or 0. Negative with @err: the list is malformed. */
 static int localnetwork_holds(const struct config_lookup *l, const char *list, struct error *err)
 {
         struct ifaddrs *all = NULL;
