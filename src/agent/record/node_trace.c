@@ -37,8 +37,8 @@ struct node_trace {
         size_t first, n;
         uint64_t last_us; /* of the newest record */
         struct traced_rank *ranks;
-        size_t to_send; /* pieces that the head is still to get, the oldest of them next */
-        size_t newer;   /* pieces behind those, which were begun after the request */
+        size_t to_send; /* pieces that the head is still to get, the oldest one next */
+        size_t newer;   /* pieces that were begun after the request */
         bool sending;
 };
 
@@ -98,7 +98,7 @@ static void put_trace(struct node_trace *t, const struct trace_record *r)
         if (buf_failed(b)) {
                 buf_truncate(b, before);
                 b->failed = false;
-                t->n -= !before; /* a piece without its head cannot be read */
+                t->n -= !before; /* a piece without a head cannot be read */
                 t->newer -= !before && t->newer;
                 return;
         }
