@@ -79,6 +79,7 @@ mount -t tmpfs none "$root/tmp"
 mkdir "$root/tmp/x"
 cp -r "$tmp/debs" "$tmp/use" "$root/tmp/x"
 printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
+rm -f "$root/var/lib/man-db/auto-update" # dpkg would index all manual pages of the system, twice
 inside() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp/x DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 sh -c "cd /tmp/x && $1"; }
 names='find /usr /etc /var/lib /var/cache -name "*hnlaunch*" ! -path "*/dpkg/*"'
 inside "$names >before"
