@@ -20,23 +20,31 @@
 #include "base/memory.h"
 #include "wire/env/nccl_env.h"
 
+/* Each node may send MSG_MAX_DUMPS files of MSG_MAX_DUMP bytes, 4 GiB in an attempt, so a large job
+ * could fill the disk of this machine. */
 #define DUMPS_TOTAL_MAX (UINT64_C(16) << 30)
 
+/* Answers of dump_files_arrive() in an attempt. The job looks every half second, so arriving dumps
+ * delay the end of late nodes by a minute at most. */
 enum { ARRIVE_MAX = 120 };
 
 /* The dump that a node is sending. */
 struct node_dumps {
         int fd; /* -1 = no file */
+        /* Further parts are due. Stays set without a file, after an error of this machine. */
         bool open;
-        uint32_t rank, count;
-        uint64_t size, at;
+        uint32_t rank, count; /* @count: dumps begun in the attempt */
+        uint64_t size, at;    /* bytes of the whole dump; of those, bytes that have come */
 };
 
 struct dump_files {
         char *path; /* NULL = dumps are not kept */
         struct node_dumps *nodes;
         size_t n_nodes;
+        /* Ranks whose dumps are complete here; too large to be sent; not sent for lack of a
+         * folder. */
         struct intlist kept, large, dropped;
+        /* Bytes of all dumps, also of those removed later; and the limit. */
         uint64_t total, max;
         char error[256]; /* "" = none */
         bool arrived;
@@ -86,6 +94,7 @@ static char *dump_path(const struct dump_files *d, uint32_t rank)
         return xasprintf("%s/" NCCL_DUMP_NAME "%" PRIu32, d->path, rank);
 }
 
+/* Keeps the first error only: later dumps fail for the same reason, such as a full disk. */
 static void remember_error(struct dump_files *d, const char *path, int error)
 {
         if (!*d->error)
@@ -131,6 +140,8 @@ static void close_dump_file(struct dump_files *d, struct node_dumps *n, bool goo
         free(path);
 }
 
+/* Writes a part at the end of the open file. After a failure the file is removed, but the dump
+ * stays open: the remaining parts come all the same and must be in order. */
 static void write_part(struct dump_files *d, struct node_dumps *n, const struct dump *m)
 {
         char *path;
@@ -158,6 +169,7 @@ static int begin_dump(struct dump_files *d, struct node_dumps *n, const struct d
         if (++n->count > MSG_MAX_DUMPS || m->rank > INT32_MAX)
                 return err_set(err, EPROTO, "message out of turn: DUMP, after %d dumps",
                                MSG_MAX_DUMPS);
+        /* A dump without content: the node tells its size only, and no part follows. */
         if (!m->len) {
                 intlist_add(m->size > MSG_MAX_DUMP ? &d->large : &d->dropped, (int)m->rank);
                 return 0;
@@ -199,6 +211,7 @@ void dump_files_end(struct dump_files *d, int node)
 
 bool dump_files_arrive(struct dump_files *d)
 {
+        /* @arrived is left as is once all answers are used up. */
         bool arrived = d && d->arrived && d->arrivals < ARRIVE_MAX;
 
         if (!arrived)
@@ -213,6 +226,7 @@ const char *dump_files_path(const struct dump_files *d)
         return d ? d->path : NULL;
 }
 
+/* The result for NULL: no attempt has begun. */
 static const struct intlist no_ranks;
 
 const struct intlist *dump_files_kept(const struct dump_files *d)

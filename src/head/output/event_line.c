@@ -54,14 +54,18 @@ static struct quoted quote_text(const char *text)
 /* Appends a literal: the compiler makes it a few stores. */
 #define PUT_LITERAL(p, literal) (memcpy(p, literal, sizeof(literal) - 1), (p) + sizeof(literal) - 1)
 
+/* Each put_*() writes at @p, within the room that event_line_make() has allocated, and returns the
+ * end. None checks the room. */
 static char *put_bytes(char *p, const char *text, size_t n)
 {
         memcpy(p, text, n);
         return p + n;
 }
 
+/* Writes a decimal number. printf() would be called several times a line. */
 static char *put_digits(char *p, int64_t value)
 {
+        /* Negated as unsigned, because the least number has no positive counterpart. */
         uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
         char digits[DIGITS_MAX], *first = digits + sizeof(digits);
 
@@ -92,7 +96,8 @@ static char *put_number_member(char *p, const char *name, int64_t value)
         return put_digits(p, value);
 }
 
-/* Appends the wall clock, in UTC with microseconds. */
+/* Appends the wall clock, in UTC with microseconds. The date is formatted once for all events of a
+ * second. */
 static char *put_clock(struct event_clock *c, char *p)
 {
         struct timespec now;
@@ -115,6 +120,8 @@ static char *put_clock(struct event_clock *c, char *p)
 /* Appends what the value of the event means, by its kind. */
 static char *put_values(char *p, const struct event *e)
 {
+        /* The names are part of the public format of events.ndjson. Kinds without a name have no
+         * number. */
         static const char *const names[EVENT_KINDS] = {
                 [EVENT_SIGNAL] = "signal",        [EVENT_RUN_START] = "ranks",
                 [EVENT_RUN_SHRUNK] = "ranks",     [EVENT_PUSH_START] = "bytes",
@@ -174,6 +181,7 @@ char *event_line_make(struct event_clock *c, const char *run_id, const struct ro
         text = quote_text(e->text);
         run = quote_text(e->kind == EVENT_RUN_START ? run_id : NULL);
         role = quote_text(name_role(entry, e));
+        /* Quotes of the texts are within FIXED_MAX. */
         line = p = xrealloc(NULL, FIXED_MAX + host.len + text.len + run.len + role.len, 1);
         p = PUT_LITERAL(p, "{\"v\":1");
         p = put_clock(c, p);

@@ -12,25 +12,28 @@
 
 #include "base/memory.h"
 
+/* Lines held at once. Each new line is compared with all of them, so the number also bounds the
+ * work for a line. */
 enum { HELD_MAX = 256 };
 
 struct held_line {
         struct held_line *prev, *next;
         uint64_t place; /* from 1 */
+        /* When the first rank wrote the line. A line that moves keeps the time. */
         int64_t us;
         uint64_t hash;
         uint8_t kind;
         char *text;
         size_t len;
-        int *ranks;
+        int *ranks; /* in order of arrival, sorted at the end */
         size_t n, cap;
 };
 
 struct line_fold {
-        struct held_line ends; /* of the ring: next is the oldest */
-        uint64_t places;       /* given so far */
-        uint64_t *last;        /* by rank: the place of its last line, 0 = none yet */
-        size_t n_held, n_all, bytes, max;
+        struct held_line ends;            /* of the ring: next is the oldest */
+        uint64_t places;                  /* given so far */
+        uint64_t *last;                   /* by rank: the place of its last line, 0 = none yet */
+        size_t n_held, n_all, bytes, max; /* @n_all: ranks whose lines come */
         line_fold_end_fn *end;
         void *ctx;
 };
@@ -66,6 +69,7 @@ static void append_held(struct line_fold *f, struct held_line *h)
                 f->last[h->ranks[i]] = h->place;
 }
 
+/* Frees a line that is already out of the ring. */
 static void free_held(struct line_fold *f, struct held_line *h)
 {
         f->bytes -= h->len;
@@ -94,6 +98,8 @@ static int compare_folded_ranks(const void *a, const void *b)
         return *(const int *)a - *(const int *)b;
 }
 
+/* Ends the first line of the ring. The line is unlinked before the callback, which may add
+ * lines. */
 static void end_oldest(struct line_fold *f)
 {
         struct held_line *h = f->ends.next;
@@ -130,7 +136,9 @@ static bool may_move(const struct line_fold *f, const struct held_line *h, int64
         return true;
 }
 
-/* Finds a line that the rank's @line may join, and moves it if need be. NULL: none. */
+/* Finds a line that the rank's @line may join, and moves the found line if need be. A line at or
+ * before the place of the rank's last line would come too early: the order of each rank must stay.
+ * NULL: none. */
 static struct held_line *find_held(struct line_fold *f, const struct held_line *line, int rank)
 {
         for (struct held_line *h = f->ends.next; h != &f->ends; h = h->next) {
@@ -148,6 +156,7 @@ static struct held_line *find_held(struct line_fold *f, const struct held_line *
         return NULL;
 }
 
+/* Copies @line to the end of the ring, yet without a rank. */
 static struct held_line *hold_line(struct line_fold *f, const struct held_line *line)
 {
         struct held_line *h = xcalloc(1, sizeof(*h));
@@ -176,6 +185,8 @@ void line_fold_add(struct line_fold *f, int64_t us, int rank, uint8_t kind, cons
         h->ranks = xgrow(h->ranks, h->n, &h->cap, sizeof(*h->ranks));
         h->ranks[h->n++] = rank;
         f->last[rank] = h->place;
+        /* A line of all ranks cannot grow, so nothing is gained by waiting. Only the first line of
+         * the ring may end, to keep the order. */
         while (f->n_held &&
                (f->n_held > HELD_MAX || f->bytes > f->max || f->ends.next->n == f->n_all))
                 end_oldest(f);

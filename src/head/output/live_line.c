@@ -24,10 +24,14 @@
 
 enum {
         DRAW_MS = 500, /* behind that of new facts, on a terminal */
+        /* From output, or from the order to stop, to the line. Pieces of output that follow each
+         * other shortly erase one line only. */
         SOON_MS = 50,
+        /* Ticks of LIVE_LINE_MS from one plain line to the next. */
         PLAIN_TICKS = 60,
         QUIET_US = 10000000, /* output is missed */
         BAR_MAX = 1024,      /* bytes of a bar, colours included */
+        /* A plain line has no width of a terminal to be cut at. */
         BAR_COLUMNS = 160,
         NAMED_MOST = 8, /* ranks that still run */
 };
@@ -76,6 +80,8 @@ struct live_line {
 
 /* --- text ------------------------------------------------------------------------------------- */
 
+/* Appends the steps, as " step 10-12/100, rank 3 on gpu1 is the last 2.5/s 36s left". The rank is
+ * not named where a line about a slow rank stands above. */
 static void add_steps(struct buf *b, const struct live_facts *f)
 {
         char left[32];
@@ -90,6 +96,7 @@ static void add_steps(struct buf *b, const struct live_facts *f)
         if (f->rate <= 0)
                 return;
         buf_printf(b, f->rate < 10 ? "  %.1f/s" : "  %.0f/s", f->rate);
+        /* The job ends with its slowest rank, so the rest counts from the least step. */
         if (f->total > f->least) {
                 format_duration(left, sizeof(left),
                                 (int64_t)((double)(f->total - f->least) / f->rate) * 1000000);
@@ -134,6 +141,7 @@ static void add_bar(struct buf *b, const struct live_facts *f)
         buf_append(b, p, columns_fitting(p, n, BAR_COLUMNS));
 }
 
+/* Appends what the end waits for, in place of steps. Ranks are named only if few are left. */
 static void add_end(struct buf *b, const struct live_facts *f)
 {
         const struct live_end *e = &f->end;
@@ -249,6 +257,8 @@ static const char *name_of_role(const struct live_line *l, int rank, char to[PLA
         return l->names.of_roles ? plan_rank_label(l->ranks->plan, rank, to) : NULL;
 }
 
+/* Reads the facts of this second. Texts in the result are lent by the board, the hosts and @l, up
+ * to the next call. The caller resets the count of bytes. */
 static struct live_facts collect_facts(struct live_line *l)
 {
         const struct rank_board_steps steps = rank_board_steps(l->ranks);
@@ -274,7 +284,9 @@ static struct live_facts collect_facts(struct live_line *l)
                 f.silent.nodes++;
                 f.silent.host = l->hosts->v[i].name;
         }
+        /* The line has room for one role only. */
         f.waits = l->waits.n ? strchr(l->waits.v[0], '=') + 1 : NULL;
+        /* A rank that tells steps may write nothing, or write much without a step. */
         f.silent_us = f.us - (f.steps ? pace->had_us : l->written_us);
         f.step_us = step_pace_step_us(pace);
         if (!f.steps) {
@@ -305,6 +317,8 @@ static char *take_bar_text(struct live_facts *f)
         return buf_steal(&b);
 }
 
+/* On a terminal each second tick only draws again what the tick before has made; else each tick
+ * reads facts, and one in PLAIN_TICKS prints a line. */
 static void on_live_tick(uv_timer_t *t)
 {
         struct live_line *l = t->data;
@@ -329,6 +343,7 @@ static void on_live_tick(uv_timer_t *t)
                 say("hnlaunch: %s\n", l->drawn.line);
 }
 
+/* Draws the line again after output, unless a tick has drawn the line meanwhile. */
 static void on_live_soon(uv_timer_t *t)
 {
         struct live_line *l = t->data;
@@ -351,6 +366,7 @@ static void on_live_event(void *ctx, const struct event *e)
 {
         struct live_line *l = ctx;
 
+        /* A listener cannot leave the event stream. */
         if (l->closing)
                 return;
         if (e->kind == EVENT_RESTART) {
@@ -368,6 +384,7 @@ static void on_live_event(void *ctx, const struct event *e)
                 strv_env_unset(&l->waits, e->brief);
         if (e->kind == EVENT_STOP)
                 show_stop(l, e->us);
+        /* A lost node is no longer silent: the end of its ranks is told elsewhere. */
         if (e->kind == EVENT_NODE_SILENT || e->kind == EVENT_NODE_HEARD ||
             e->kind == EVENT_NODE_LOST)
                 l->silent[e->node] = e->kind == EVENT_NODE_SILENT;
@@ -387,6 +404,7 @@ struct live_line *live_line_create(uv_loop_t *loop, struct events *es, struct ra
         l->silent = xcalloc(hosts->n, sizeof(*l->silent));
         uv_timer_init(loop, &l->timer);
         l->timer.data = l;
+        /* The line alone does not keep the loop of a job running. */
         uv_unref((uv_handle_t *)&l->timer);
         uv_timer_init(loop, &l->soon);
         l->soon.data = l;
@@ -396,7 +414,8 @@ struct live_line *live_line_create(uv_loop_t *loop, struct events *es, struct ra
         return l;
 }
 
-/* Keeps the newest state of a bar: text between carriage returns, behind the last newline. */
+/* Keeps the newest state of a bar: text between carriage returns, behind the last newline. Of
+ * several ranks the lowest one's bar stays, up to its newline or the end of the rank. */
 static void take_bar(struct newest_bar *bar, int rank, uint8_t stream, const char *data, size_t len)
 {
         const char *nl = memrchr(data, '\n', len), *p = nl ? nl + 1 : data;
@@ -407,6 +426,7 @@ static void take_bar(struct newest_bar *bar, int rank, uint8_t stream, const cha
                 return;
         if (nl && rank == bar->rank && stream == bar->stream)
                 bar->len = 0;
+        /* Without a carriage return the text is a line that goes on, not a state. */
         if (cr < 0 && body == n)
                 return;
         p += cr + 1;

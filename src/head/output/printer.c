@@ -39,7 +39,10 @@ enum {
         WORDS_OUT = 1024,     /* of stdout, written by many ranks */
         KEEP = 4096,          /* memory kept by a stream without bytes */
         LONG_LINE = 65536,    /* a longer line is written in pieces by the owner */
+        /* How long an unfinished line on a terminal waits for its rest, such as a prompt. */
         PARTIAL_MS = 200,
+        /* Between two looks at unfinished lines in pipes and files, whose readers parse whole
+           lines. */
         PIPE_LOOK_MS = 500,
         PIPE_IDLE_MS = 5000,
         PIPE_WAIT_MS = 10000,
@@ -54,6 +57,8 @@ static void credit_stream(struct printer_stream *st)
 {
         uint64_t written = MIN(st->shown, st->filed), due = written - st->credited;
 
+        /* A small piece may wait only while more bytes are on the way out, whose end brings the
+         * next call. */
         if (!due || st->o->held || (due < st->o->opt.window / 4 && st->came - written > 0))
                 return;
         if (st->came - st->credited < st->o->opt.window / 4)
@@ -62,6 +67,8 @@ static void credit_stream(struct printer_stream *st)
         st->o->ops.credit(st->o->ctx, st->rank, st->number, (uint32_t)due);
 }
 
+/* Counts written bytes of a stream. @tag NULL: the bytes are of hnlaunch itself. Dropped bytes are
+ * within @n: credit goes on for a stream without a reader. */
 static void on_terminal_written(void *ctx, void *tag, size_t n, size_t dropped)
 {
         struct printer_stream *st = tag;
@@ -99,6 +106,7 @@ static void on_file_written(void *ctx, void *tag, size_t n, size_t dropped UNUSE
         credit_stream(st);
 }
 
+/* Tells the owner once for each sink. With 2>&1 the one sink counts as standard output. */
 static void on_terminal_broken(void *ctx, struct sink *s, int error)
 {
         struct printer *o = ctx;
@@ -110,6 +118,7 @@ static void on_terminal_broken(void *ctx, struct sink *s, int error)
         o->ops.broken(o->ctx, stream, name, error);
 }
 
+/* Names the folder, not the file: a full disk breaks the files of all ranks. */
 static void on_file_broken(void *ctx, struct sink *s, int error)
 {
         struct printer *o = ctx;
@@ -126,13 +135,16 @@ void printer_queue(struct printer_stream *st)
 
         if (st->queued)
                 return;
+        /* The queue is a list with a pointer to its last link, so a stream is added in constant
+         * time. */
         st->queued = true;
         st->next = NULL;
         *t->last = st;
         t->last = &st->next;
 }
 
-/* Updates n_waiting; to be called after each change of the waiting bytes. */
+/* Updates n_waiting, which keeps the timer running, and the count of bars; to be called after each
+ * change of the waiting bytes. A bar in the block waits for its end without the timer. */
 static void count_waiting(struct printer_stream *st)
 {
         const unsigned char *p = buf_data(&st->waiting);
@@ -149,7 +161,8 @@ static void count_waiting(struct printer_stream *st)
         st->o->n_waiting += waits ? 1 : -(size_t)1;
 }
 
-/* Puts @n bytes of the stream to the terminal. */
+/* Puts @n bytes of the stream to the terminal, with labels and without harmful sequences. The sink
+ * reports @n, the bytes that came, whatever their length on the terminal. */
 static void write_bytes(struct printer_stream *st, const unsigned char *p, size_t n)
 {
         struct terminal *t = st->o->terminals[st->number];
@@ -179,12 +192,14 @@ static size_t ready_states(const struct printer_stream *st, const unsigned char 
         size_t body = redraw_body(p, n);
         ssize_t last = redraw_last(p, n);
 
+        /* Too long to wait, see LONG_LINE. */
         if (n >= LONG_LINE)
                 return n;
         if (st->line.in_block && printer_draws_states(p, n))
                 return 0;
         if (last < 0)
                 return st->idle || st->line.mid_line ? body : 0;
+        /* The timer asks again; states that come meanwhile replace the waiting one. */
         if (st->line.drawn_ms && uv_now(st->o->loop) - st->line.drawn_ms < REDRAW_MS)
                 return 0;
         return st->idle ? body : (size_t)last;
@@ -219,6 +234,8 @@ void printer_erase_live(struct terminal *t)
         *t->live = 0;
 }
 
+/* A line without a label is left as it is, but for a state on a terminal: a newline would be a byte
+ * that no rank has written. */
 void printer_break_line(struct terminal *t)
 {
         struct printer_stream *st = t->owner;
@@ -250,6 +267,8 @@ static void show_bytes(struct printer_stream *st, const unsigned char *p, size_t
         if (t->owner != st)
                 printer_break_line(t);
         write_bytes(st, p, n);
+        /* The line may be left unfinished if a new state of a bar is waiting behind, or if the line
+         * has paused in a pipe. @p[n] exists, because @more bytes follow. */
         st->line.drawn = st->line.mid_line &&
                          (st->line.drawn || (st->line.redraws && more && p[n] == '\r') ||
                           (!t->is_tty && st->idle));
@@ -271,6 +290,8 @@ static void show_folded(void *ctx, const struct folded_line *line)
         struct terminal *t = ctx;
         struct printer_stream **streams = t->o->streams[line->kind],
                               *st = streams[line->ranks.v[0]];
+        /* The label and the time are those of all ranks for this line, then the stream's own
+         * again. */
         const struct stream_line own = st->line;
         CLEANUP(free_textp)
         char *prefix = line->ranks.n > 1 ? label_make_folded(t->o->prefix, &line->ranks, line->kind,
@@ -295,6 +316,8 @@ static void show_folded(void *ctx, const struct folded_line *line)
                 if (other->escapes) /* their state depends on every byte */
                         escapes_filter(other->escapes, &unseen, line->text, line->len,
                                        !other->line.redraws);
+                /* The line above stands for the bytes of this rank, too, so the rank gets credit
+                 * for them. */
                 sink_put(t->sink, "", 0, other, line->len);
         }
 }
@@ -314,11 +337,13 @@ static void fold_lines(struct printer_stream *st, const unsigned char *p, size_t
                                       (size_t)(nl - p));
                         continue;
                 }
+                /* Parts of lines and states of bars do not fold. */
                 line_fold_end_rank(f, st->rank);
                 show_bytes(st, p, (size_t)(nl - p), nl == end ? more : 0);
         }
 }
 
+/* Output of the rank with --pty is a dialogue with the user, and is never delayed by folding. */
 static void show_next(struct printer_stream *st, const unsigned char *p, size_t n, size_t more)
 {
         if (st->o->terminals[st->number]->fold && st->rank != st->o->opt.bare)
@@ -352,6 +377,7 @@ static void show_bar_end(struct printer_stream *st)
         struct bar_end *e = STEAL(&st->end);
         struct escapes now = *st->escapes;
 
+        /* The stream's filter is already behind the kept line. */
         *st->escapes = e->escapes;
         show_next(st, buf_data(&e->line), buf_len(&e->line), 0);
         *st->escapes = now;
@@ -362,6 +388,8 @@ static void show_bar_end(struct printer_stream *st)
         free(e);
 }
 
+/* Shows ready bytes of queued streams until the queue is empty or an owner has the terminal. A kept
+ * end of a bar goes before later lines of its rank. */
 static void serve_terminal(struct terminal *t)
 {
         struct printer_stream *st;
@@ -439,6 +467,8 @@ static void on_moment_passed(uv_timer_t *timer)
 /* The timer runs only while a line is unfinished or streams wait for an owner. */
 static void restart_timer(struct printer *o)
 {
+        /* A timer that is running is brought forward but never put off: steady output would starve
+         * it. */
         unsigned ms = o->out.is_tty || o->err.is_tty ? PARTIAL_MS : PIPE_LOOK_MS;
         bool needed = o->n_waiting > 0;
 
@@ -456,6 +486,8 @@ static void restart_timer(struct printer *o)
 
 static void restart_fold_timer(struct printer *o);
 
+/* Ends lines that were held for long enough; while a line has an owner, folded lines go on
+ * waiting. */
 static void on_fold_due(uv_timer_t *timer)
 {
         struct printer *o = timer->data;
@@ -484,6 +516,8 @@ static void restart_fold_timer(struct printer *o)
 
 /* --- streams --- */
 
+/* Opens DIR/rank-00003.out. On failure the owner is told, and the stream goes on without a file:
+ * its bytes count as filed for the credit, and as lost for printer_lost(). */
 static void open_rank_file(struct printer_stream *st)
 {
         const struct printer_options *opt = &st->o->opt;
@@ -503,6 +537,8 @@ static void open_rank_file(struct printer_stream *st)
         free(path);
 }
 
+/* Makes the stream of a rank when its first bytes come, or at once with files. Most ranks write on
+ * one stream only, so memory follows use. */
 static struct printer_stream *open_printer_stream(struct printer *o, int rank, uint8_t number)
 {
         struct printer_stream *st = xcalloc(1, sizeof(*st));
@@ -518,10 +554,12 @@ static struct printer_stream *open_printer_stream(struct printer *o, int rank, u
         st->line.erase = o->opt.erase;
         st->line.fd = o->opt.fd[number];
         if (o->terminals[number]->is_tty && !st->line.raw) {
+                /* The block of live rows is on the terminal of stderr only. */
                 st->line.in_block = o->opt.live && o->opt.erase &&
                                     o->terminals[number] == o->terminals[MSG_STDERR];
                 st->escapes = xcalloc(1, sizeof(*st->escapes));
                 st->line.escapes = st->escapes;
+                /* A lone rank without a label draws on the terminal as it likes. */
                 st->line.redraws = o->n_ranks > 1 || stream_line_is_labelled(&st->line);
         }
         if (o->opt.dir)
@@ -531,6 +569,8 @@ static struct printer_stream *open_printer_stream(struct printer *o, int rank, u
 
 /* --- bytes of ranks --- */
 
+/* Keeps the last bytes for the report. The limit of a rank falls with the number of ranks, down to
+ * WORDS. */
 static void keep_newest(struct printer_stream *st, const void *data, size_t len)
 {
         size_t share = (size_t)WORDS_ALL / (size_t)st->o->n_ranks;
@@ -581,6 +621,7 @@ void printer_put(struct printer *o, int rank, uint8_t stream, const void *data, 
         }
         st->idle = false;
         st->ended = !len; /* a rank may start again, and write */
+        /* May change @len: a newline may be held back, and comes with later bytes. */
         data = printer_join_rows(st, data, &len, &joined);
         st->wait.quiet_ms = 0;
         if (!buf_len(&st->waiting))
@@ -594,6 +635,7 @@ void printer_put(struct printer *o, int rank, uint8_t stream, const void *data, 
         }
         buf_append(&st->waiting, (const char *)data + passed, len - passed);
         printer_keep_bar_end(st);
+        /* Skipped states count as shown, so a bar that draws without end gets credit. */
         passed = printer_skip_states(st);
         if (passed)
                 on_terminal_written(NULL, st, passed, 0);
@@ -614,6 +656,7 @@ void printer_tell(struct printer *o, const char *text, size_t len)
         if (t->fold && !line_holder(t))
                 line_fold_end_all(t->fold); /* what ranks wrote before stands above */
         if (t->owner)
+                /* The line of the owner ends here, and its rest begins a new line with a label. */
                 t->owner->line.mid_line = t->owner->line.drawn = false;
         t->owner = NULL;
         printer_erase_live(t);
@@ -633,6 +676,8 @@ void printer_release(struct printer *o)
                                 credit_stream(o->streams[s][r]);
 }
 
+/* Where bytes are still pending, the end of the output is not known, and counts as within a
+ * line. */
 bool printer_is_mid_line(const struct printer *o)
 {
         const struct sink *s = o->terminals[MSG_STDERR]->sink;
@@ -646,6 +691,7 @@ void printer_flush(struct printer *o)
         printer_release_bar_ends(o, NULL);
         for (int s = MSG_STDOUT; s <= MSG_STDERR; s++)
                 for (int r = 0; r < o->n_ranks; r++)
+                        /* The end of each stream: with @flushing, also rests of lines are ready. */
                         printer_put(o, r, (uint8_t)s, "", 0);
         for (int s = MSG_STDOUT; s <= MSG_STDERR; s++) {
                 if (o->terminals[s]->fold)
@@ -678,6 +724,8 @@ static void open_terminal(struct printer *o, int stream, struct terminal *t)
 {
         t->o = o;
         t->last = &t->first;
+        /* Held lines have no credit yet: the limit leaves three quarters of a window to each
+         * stream. */
         if (o->opt.fold)
                 t->fold = line_fold_create(o->n_ranks, count_shown(o), o->opt.window / 4,
                                            show_folded, t);
@@ -716,6 +764,7 @@ struct printer *printer_create(uv_loop_t *loop, const struct plan *plan, const s
         return o;
 }
 
+/* Both timers are members of the printer, so the memory goes after the second one is closed. */
 static void on_timer_closed(uv_handle_t *h)
 {
         free(h->data);

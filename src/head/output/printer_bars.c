@@ -17,6 +17,8 @@
 #include "head/term/redraw.h"
 #include "wire/msg.h"
 
+/* A bar as found in the bytes of a stream; pointers are into these bytes, so a bar lasts up to the
+ * next change of the stream. */
 struct drawn_bar {
         const struct printer_stream *st;
         const struct escapes *escapes; /* before @begin */
@@ -40,11 +42,13 @@ size_t printer_skip_states(struct printer_stream *st)
 
         if (!st->line.redraws || !len || memchr(p, '\n', len))
                 return 0;
+        /* The rank was stopped, so the last state of its bar tells nothing: no line remains. */
         if (st->ended && st->o->bars.dropped && st->line.in_block && printer_draws_states(p, len)) {
                 buf_finish(&st->waiting);
                 return len;
         }
         n = redraw_replaced(p, len);
+        /* Colours set by skipped states go on in the next one. */
         escapes_filter(st->escapes, &unseen, p, n, false);
         buf_consume(&st->waiting, n);
         return n;
@@ -68,6 +72,8 @@ const void *printer_join_rows(struct printer_stream *st, const void *data, size_
         return buf_data(joined);
 }
 
+/* Returns the number before the first percent sign, -1 = none. Only the nearest seven characters
+ * are looked at, enough for "100.000". */
 static int read_percent(const unsigned char *p, size_t n)
 {
         const unsigned char *sign = memchr(p, '%', n), *at = sign;
@@ -82,12 +88,15 @@ static int read_percent(const unsigned char *p, size_t n)
         return *digits ? (int)strtod(digits, NULL) : -1;
 }
 
+/* Reads the bar in the waiting bytes or in the kept last line of a stream; @escapes: the state of
+ * the filter before these bytes. False: the bytes draw no bar, or a blank one. */
 static bool read_bar(const struct printer_stream *st, const struct escapes *escapes,
                      const struct buf *from, struct drawn_bar *ret)
 {
         const unsigned char *p = buf_data(from);
         size_t n = buf_len(from), at;
 
+        /* A kept line has its newline, with which no bytes count as states. */
         n -= n && p[n - 1] == '\n' && st->end && from == &st->end->line;
         if (!n || !st->line.in_block || !printer_draws_states(p, n))
                 return false;
@@ -127,14 +136,19 @@ void printer_keep_bar_end(struct printer_stream *st)
         const unsigned char *nl = n ? memchr(p, '\n', n) : NULL;
         size_t len = nl ? (size_t)(nl + 1 - p) : st->ended ? n : 0;
 
+        /* The first line, complete or ended by the stream, is kept unless part of the line is out
+         * already. */
         if (!len || st->line.mid_line || st->o->flushing || st->o->bars.dropped)
                 return;
+        /* Text behind the line would have to wait as well; and the only bar has no other bars to
+         * wait for. */
         if ((len < n && !printer_draws_states(p + len, n - len)) ||
             (st->o->bars.drawn == 1 && !st->o->bars.ended))
                 return;
         st->end = xcalloc(1, sizeof(*st->end));
         st->end->escapes = *st->escapes;
         buf_append(&st->end->line, p, len);
+        /* Later bytes are filtered as if the line had been shown. */
         escapes_filter(st->escapes, &unseen, p, len, false);
         buf_consume(&st->waiting, len);
         st->o->bars.ended++;
@@ -163,6 +177,7 @@ static int compare_bars(const void *a, const void *b)
         return px != py ? (px > py) - (px < py) : x->st->rank - y->st->rank;
 }
 
+/* Orders bars by rank: a block with room for all of them keeps each row in place. */
 static int compare_bar_ranks(const void *a, const void *b)
 {
         const struct drawn_bar *x = a, *y = b;
@@ -194,7 +209,8 @@ static void add_bar_row(const struct drawn_bar *bar, size_t columns, struct buf 
         buf_appends(to, text[n] && memchr(text, '\033', n) ? "\033[0m\n" : "\n");
 }
 
-/* "... 505 more bars, 36-41 %". */
+/* "... 505 more bars, 36-41 %". A bar of unknown progress among the rest, sorted last, leaves the
+ * numbers out. */
 static void add_rest_row(const struct drawn_bar *v, size_t n, size_t columns, struct buf *to)
 {
         char text[96];
@@ -226,6 +242,7 @@ size_t printer_add_bars(const struct printer *o, size_t columns, size_t most, si
                 return 0;
         most -= own == 1 && n == most ? 0 : own;
         qsort(v, n, sizeof(*v), n <= most ? compare_bar_ranks : compare_bars);
+        /* Two rows are for the rest and for the bar that is ahead of all. */
         behind = n <= most ? n : most - 2;
         for (size_t i = 0; i < behind; i++)
                 add_bar_row(&v[i], columns, to);
@@ -252,6 +269,7 @@ static void leave_line_of_bar(struct terminal *t)
 void printer_draw_live(struct printer *o, const char *text, const char *bar)
 {
         struct terminal *t = o->terminals[MSG_STDERR];
+        /* The last column stays free: behind a full row the cursor may be on the next one. */
         size_t columns = MAX(columns_of_terminal(o->opt.fd[MSG_STDERR]), (size_t)1) - 1, rows, most;
         CLEANUP(buf_finish) struct buf block = BUF_INIT;
         const char *last = strrchr(text, '\n') ? strrchr(text, '\n') + 1 : text;
@@ -261,9 +279,12 @@ void printer_draw_live(struct printer *o, const char *text, const char *bar)
         if (!t->is_tty || !o->opt.erase || o->flushing || t->first || sink_pending(t->sink))
                 return;
         leave_line_of_bar(t);
+        /* The block itself ends within a line, and may be drawn again; other unfinished lines
+         * stay. */
         if (t->owner || (!*t->live && sink_is_mid_line(t->sink)))
                 return;
         printer_erase_live(t);
+        /* At least half of the screen is left to output. */
         most = MIN(columns_rows_of_terminal(o->opt.fd[MSG_STDERR]) / 2, (size_t)PRINTER_ROWS);
         rows = most > 3 ? printer_add_bars(o, columns, most, 1 + (last > text), &block) : 0;
         full = rows && rows == most; /* without the line */
@@ -287,6 +308,7 @@ void printer_note_live(struct terminal *t, const struct buf *block)
         for (; p < end && n < PRINTER_ROWS; p = nl + (nl < end)) {
                 nl = memchr(p, '\n', (size_t)(end - p));
                 nl = nl ? nl : end;
+                /* An empty row has a row, too, and 0 would end the list. */
                 t->live[n++] = MAX(columns_count(p, (size_t)(nl - p)), (size_t)1);
         }
         t->live[n] = 0;
@@ -312,6 +334,8 @@ void printer_end_entered_line(struct printer *o, int fd)
                         t->owner->line.mid_line = t->owner->line.drawn = false;
                 t->owner = NULL;
                 if (*t->live)
+                        /* One row more: the echo of the user's newline has moved the cursor below
+                         * the block. */
                         sink_erase_lines(t->sink, printer_live_rows(t) + 1);
                 *t->live = 0;
                 sink_end_line(t->sink);
@@ -323,6 +347,7 @@ bool printer_shows_live(const struct printer *o)
         return o->terminals[MSG_STDERR]->live[0] > 0;
 }
 
+/* A block that is drawn needs no care here: erasing the block takes the echo away, too. */
 void printer_erase_echo(struct printer *o)
 {
         struct terminal *t = o->terminals[MSG_STDERR];

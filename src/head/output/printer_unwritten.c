@@ -13,6 +13,7 @@
 #include "head/term/columns.h"
 #include "wire/msg.h"
 
+/* NULL: the rank has no stream, or its file could not be opened. */
 static const struct sink *find_rank_file(const struct printer *o, int stream, int rank)
 {
         return o->streams[stream][rank] ? o->streams[stream][rank]->file : NULL;
@@ -33,12 +34,15 @@ bool printer_holds(const struct printer *o, int rank)
         for (int s = MSG_STDOUT; s <= MSG_STDERR; s++) {
                 const struct printer_stream *st = o->streams[s][rank];
 
+                /* While the records hold credit back, bytes written everywhere still wait for
+                 * credit. */
                 if (st && st->came > (o->held ? st->credited : MIN(st->shown, st->filed)))
                         return true;
         }
         return false;
 }
 
+/* Leaves sinks alone that have written everything: their reader is there. */
 static void abandon_stuck(struct sink *s)
 {
         if (s && sink_pending(s))
@@ -64,6 +68,7 @@ bool printer_is_filing(struct printer *o, unsigned calls)
                 for (int r = 0; r < o->n_ranks && o->opt.dir; r++) {
                         struct sink *file = o->streams[s][r]->file;
 
+                        /* Each file is asked, because the answer counts since the last call. */
                         took |= file && sink_took(file);
                         waiting += file ? sink_pending(file) : 0;
                 }
@@ -82,6 +87,8 @@ size_t printer_unwritten(const struct printer *o, struct intlist *ranks)
                         const struct printer_stream *st = o->streams[s][r];
                         int error = sink_error(o->terminals[s]->sink);
 
+                        /* EPIPE: the reader of the pipe has ended, as in `| head`. EIO: the
+                         * terminal was hung up. */
                         if (st && error != EPIPE && error != EIO)
                                 n += st->dropped + st->came - st->shown;
                 }
@@ -91,6 +98,7 @@ size_t printer_unwritten(const struct printer *o, struct intlist *ranks)
         return n;
 }
 
+/* Bytes that are in no file: all, where the file could not be opened. */
 static size_t count_missing(const struct printer_stream *st)
 {
         return st->file ? sink_dropped(st->file) + sink_pending(st->file) : st->came;
@@ -130,6 +138,8 @@ void printer_note_rows(struct terminal *t, const struct printer_stream *st, cons
                        size_t n, bool mid_line)
 {
         const unsigned char *p = text, *nl;
+        /* The first row is a new one only if the cursor was at the beginning of a row; else the row
+         * is noted already, of the stream that began the row. */
         size_t rows = !mid_line;
 
         if (!t->is_tty || !n)

@@ -25,13 +25,15 @@
 #include "head/output/say.h"
 #include "head/term/columns.h"
 
+/* A launch of less than LIVE_AFTER_US has no line about a wait, which would only flicker. PHASES:
+ * connect, agent, push, start. */
 enum { LIVE_EVERY_US = 100000, LIVE_AFTER_US = 400000, PLAIN_EVERY_US = 5000000, PHASES = 4 };
 
 struct node_progress {
         const char *host; /* lent by the hosts */
         char *login; /* what the login has printed that runs no command; NULL = it is not told */
-        int phase;
-        bool done, ready;
+        int phase;   /* enum link_phase */
+        bool done, ready; /* connected or failed for good; HELLO has come */
 };
 
 struct push_progress {
@@ -51,12 +53,14 @@ struct progress {
         struct progress_options o;
         struct events *es;
         struct node_progress *nodes;
-        size_t connected, ready, failed, uploaded;
+        size_t connected, ready, failed, uploaded; /* nodes */
         struct {
                 bool connect, agents;
         } told; /* phases of nodes that have ended */
+        /* When the newest node was connected, and was ready; the order to start; the last line
+         * about a wait. Times of the event stream. */
         int64_t connect_us, ready_us, start_us, last_us;
-        int64_t ranks, started;
+        int64_t ranks, started; /* ranks that start with the run; of these, started ones */
         struct push_progress push;
         struct phase phases[PHASES]; /* on a terminal: that are over, and not yet printed */
         int n_phases;
@@ -100,6 +104,7 @@ static char *format_phases(const struct progress *p, bool notes, size_t width)
 static void print_phases(struct progress *p)
 {
         size_t width = columns_of_terminal(STDERR_FILENO);
+        /* The notes go first when the terminal is narrow, then the line is broken. */
         CLEANUP(free_textp) char *full = format_phases(p, true, 0);
         CLEANUP(free_textp) char *brief = format_phases(p, false, width);
 
@@ -132,7 +137,8 @@ static void end_phase(struct progress *p, const char *name, int64_t n, int64_t o
         say_live(line, NULL);
 }
 
-/* Ends the phase with the last node to connect, the slowest. */
+/* Ends the phase with the last node to connect, the slowest. With a failed node the launch may end,
+ * so finish_nodes() has the line if the launch goes on. */
 static void finish_connect(struct progress *p, const struct event *e)
 {
         char note[128] = "";
@@ -146,6 +152,7 @@ static void finish_connect(struct progress *p, const struct event *e)
         end_phase(p, "connect", (int64_t)p->connected, (int64_t)p->o.n_hosts, note, e->us);
 }
 
+/* Ends the phase of agents, whose time begins when the last node was connected. */
 static void finish_agents(struct progress *p, int64_t us)
 {
         char note[128] = "";
@@ -187,13 +194,15 @@ static void count_node_event(struct progress *p, const struct event *e)
                 if (++p->ready == p->o.n_hosts)
                         finish_agents(p, e->us);
                 break;
+        /* EVENT_NODE_FAILED */
         default:
                 w->done = true;
                 p->failed++;
         }
 }
 
-/* Another host is connected as the same node. */
+/* Another host is connected as the same node, whose counts are taken back: the node had failed, and
+ * is connected and ready anew. */
 static void count_stand_in(struct progress *p, const struct event *e)
 {
         struct node_progress *w = &p->nodes[e->node];
@@ -231,6 +240,8 @@ static void show_wait(const struct progress *p, const char *what)
         free(line);
 }
 
+/* Shows the progress of hashing on a terminal only: hashing comes before any node is reached, and
+ * has no plain line. */
 static void show_hashing(struct progress *p, const struct event *e)
 {
         char done[32], line[80];
@@ -243,6 +254,7 @@ static void show_hashing(struct progress *p, const struct event *e)
         show_wait(p, line);
 }
 
+/* A push without bytes to be sent counts as complete, 100 %. */
 static void show_push(struct progress *p, const struct event *e)
 {
         char done[32], all[32], line[200];
@@ -259,6 +271,7 @@ static void show_push(struct progress *p, const struct event *e)
         show_wait(p, line);
 }
 
+/* Ends the phase with the last node. Files that all nodes have already count as nothing sent. */
 static void count_pushed_node(struct progress *p, const struct event *e)
 {
         char note[64], size[32];
@@ -301,6 +314,8 @@ static void on_event(void *ctx, const struct event *e)
 
         switch (e->kind) {
         case EVENT_NODE_REPLACED:
+                /* After EVENT_RUN_START a replacement belongs to a restart, and no phase counts
+                 * nodes any more. */
                 if (e->value && !p->ranks)
                         count_stand_in(p, e);
                 break;
@@ -316,6 +331,7 @@ static void on_event(void *ctx, const struct event *e)
                 break;
         case EVENT_RUN_SHRUNK:
         case EVENT_RESTART:
+                /* Ranks that had started are started again with the others. */
                 if (p->started < p->ranks) {
                         p->started = 0;
                         p->start_us = e->us;
@@ -346,6 +362,8 @@ static void on_event(void *ctx, const struct event *e)
                 count_pushed_node(p, e);
                 break;
         case EVENT_ROLE_WAITS:
+                /* Ranks of a waiting role start later, and must not hold up the line about the
+                 * start. */
                 p->ranks -= e->count;
                 break;
         case EVENT_RANK_STARTED:
@@ -368,6 +386,7 @@ static void on_event(void *ctx, const struct event *e)
  */
 static const struct node_progress *find_waited(const struct progress *p)
 {
+        /* A node without a host has had no event yet, so nothing is known to be told. */
         const struct node_progress *first = NULL;
 
         for (const struct node_progress *w = p->nodes; w < p->nodes + p->o.n_hosts; w++) {
@@ -389,6 +408,7 @@ static char *format_login(const struct progress *p, const struct node_progress *
         struct buf b = BUF_INIT;
         size_t rest = strlen(took) + 4; /* the quotes, comma and blank */
 
+        /* The count of ready nodes is left out first: the words of the login are more use. */
         if (room > 120)
                 buf_printf(&b, "%zu/%zu nodes ready, ", p->ready, p->o.n_hosts);
         buf_appends(&b, "waiting for ");
@@ -408,10 +428,12 @@ static char *format_login(const struct progress *p, const struct node_progress *
  * host's name is left out; before the name gets too short, other words are. malloc'ed. */
 static char *format_waiting(const struct progress *p, const char *took)
 {
+        /* In the order of enum link_phase. */
         static const char *const phases[LINK_PHASES] = {
                 "name look-up", "TCP connect", "key exchange", "host key",
                 "login",        "command",     "agent",
         };
+        /* Columns of a host's name that still tell hosts apart. */
         enum { NAME_MIN = 16 };
         const struct node_progress *w = find_waited(p);
         const char *host = w ? w->host : "?", *phase = w ? phases[w->phase] : "?";
@@ -444,6 +466,7 @@ void progress_tick(struct progress *p)
         int64_t now = p ? events_now_us(p->es) : 0;
         char took[32], *text;
 
+        /* With local nodes only, nothing is waited for that a user could see. */
         if (!p || !p->o.remote || p->ready + p->failed == p->o.n_hosts)
                 return;
         if (now - p->last_us < (p->o.tty ? LIVE_EVERY_US : PLAIN_EVERY_US) || now < LIVE_AFTER_US)
@@ -485,6 +508,7 @@ void progress_output(struct progress *p, int rank, uint8_t stream, const void *d
 {
         if (!p)
                 return;
+        /* Ranks may write before all have started; the phases stand above their output. */
         if (!p->written)
                 print_phases(p);
         p->written = true;

@@ -50,7 +50,7 @@ struct run_dir {
 
 static const char events_name[] = "events.ndjson";
 
-/* Of the time @ago_ns ago. */
+/* Formats the time @ago_ns ago, in UTC with microseconds, as in the event lines. */
 static void format_timestamp(char *to, size_t size, int64_t ago_ns)
 {
         struct timespec t;
@@ -78,8 +78,9 @@ static json_t *make_json_hn(int hn)
         return hn ? json_string(text) : json_null();
 }
 
-/* Replaces the link atomically: several runs may end at once. A file system without links is no
- * error: the run's directory exists under the run's name. */
+/* Replaces the link atomically, by rename() of a new one with the run's name: several runs may end
+ * at once. A file system without links is no error: the run's directory exists under the run's
+ * name. */
 static void link_latest(struct run_dir *r)
 {
         char *link = xasprintf("%s/latest", r->dir),
@@ -107,6 +108,8 @@ static void write_flushed(struct event_sink *f, const char *line)
                 f->error = errno ? errno : EIO;
 }
 
+/* Replaces events.ndjson when a long run has filled EVENT_FILE_MAX. The file of --json is the
+ * user's, and is never shortened. */
 static void shorten_sink(struct run_dir *r)
 {
         struct event_sink *f = &r->ndjson;
@@ -128,6 +131,7 @@ static void shorten_sink(struct run_dir *r)
 static void on_event(void *ctx, const struct event *e)
 {
         struct run_dir *r = ctx;
+        /* Made once for all places. */
         CLEANUP(free_textp) char *line = event_line_make(&r->clock, r->run_id, &r->roles, e);
 
         if (!line)
@@ -151,6 +155,7 @@ static FILE *open_new_file(const struct run_dir *r, const char *name)
         return fd < 0 ? NULL : fdopen(fd, "w");
 }
 
+/* Opens the file of --json=FILE, with the mode of the umask. 0, or -errno with @err. */
 static int open_json_file(struct run_dir *r, const char *path, struct error *err)
 {
         r->json.path = xstrdup(path);
@@ -160,6 +165,8 @@ static int open_json_file(struct run_dir *r, const char *path, struct error *err
                                     strerror(errno));
 }
 
+/* Creates DIR and DIR/<run>. A folder of that name is an error: run names are new for each run. 0,
+ * or -errno with @err. */
 static int create_run_folder(struct run_dir *r, const char *dir, struct error *err)
 {
         if (run_folders_make(dir, err) < 0)
@@ -235,7 +242,8 @@ int run_dir_link_error(const struct run_dir *r, struct error *err)
                              : 0;
 }
 
-/* Takes @j. */
+/* Writes @j, a reference that is taken, to the file in the folder and to the records, each if there
+ * is one. 0, or -errno with @err if the file fails; the records keep their own errors. */
 static int write_json(struct run_dir *r, enum record record, const char *name, json_t *j,
                       struct error *err)
 {
@@ -260,6 +268,7 @@ static int write_json(struct run_dir *r, enum record record, const char *name, j
 /* The line without values of -x: they may be secrets. */
 static json_t *make_json_line(const struct options *o)
 {
+        /* Words of hnlaunch itself, before the program: a program may have a -x of its own. */
         size_t own = o->line.n - MIN(o->line_argv, o->line.n);
         json_t *words = json_array();
 
@@ -269,6 +278,7 @@ static json_t *make_json_line(const struct options *o)
                 bool is_env = (i < own && (is_long || !strncmp(word, "-x", 2) ||
                                            !strcmp(last, "-x") || !strcmp(last, "--env"))) ||
                               options_is_env_word(o, i);
+                /* The first sign of "--env=NAME=VALUE" is part of the option. */
                 const char *eq = is_env ? strchr(word + (is_long ? 6 : 0), '=') : NULL;
                 CLEANUP(free_textp) char *name = eq ? xstrndup(word, (size_t)(eq - word)) : NULL;
 
@@ -401,6 +411,7 @@ static json_t *make_json_failure(const struct run_dir *r, const struct outcome *
         if (*c->oom.file)
                 json_object_set_new(j, "oom_kills",
                                     json_integer((json_int_t)(c->oom.after - c->oom.before)));
+        /* The report of the rank itself (hn_report_error()), which may say more than the cause. */
         if (t)
                 json_object_set_new(j, "said", json_text(t->said));
         if (t && t->trace)
@@ -434,8 +445,10 @@ int run_dir_write_summary(struct run_dir *r, const struct outcome *o, const stru
                           const struct plan *plan, const struct rank_board *ranks, int code, int hn,
                           const char *verdict, int64_t us, json_t *attempts, struct error *err)
 {
+        /* After one failure thousands of ranks may fail; the first ones tell enough. */
         enum { FAILURES_MAX = 256 };
         const struct outcome nothing = OUTCOME_INIT;
+        /* Decided before @o is replaced: without an outcome the launcher is the origin. */
         const char *origin = o && outcome_is_workers(o) ? "worker" : "launcher";
         int64_t start_ns = clock_ns() - us * 1000;
         const struct cause *c;

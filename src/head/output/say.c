@@ -27,6 +27,7 @@
 
 enum { BRIEF_MS = 1000 };
 
+/* One state for the process: stderr is one stream, and messages come from all parts. */
 static struct {
         struct printer *printer; /* NULL = ranks do not write */
         bool unfinished;         /* the output of ranks ended within a line */
@@ -90,10 +91,12 @@ void say_through(struct printer *p)
         own.printer = p;
 }
 
+/* Does nothing: a handler, unlike SIG_IGN, makes write() return with EINTR. */
 static void on_brief_over(int signo UNUSED)
 {
 }
 
+/* The timer repeats, because the exit may have several writes to a reader that does not read. */
 void say_briefly(void)
 {
         const struct sigaction over = { .sa_handler = on_brief_over }; /* no SA_RESTART */
@@ -124,6 +127,8 @@ static void keep_copy(const char *text, size_t n)
                 own.copy(own.copy_ctx, text, n);
 }
 
+/* Shows a text without a copy for the records. Standard output is flushed first, so lines of both
+ * streams come in order where both are one file. */
 static void show_text(const char *text, size_t n)
 {
         if (own.printer && n) {

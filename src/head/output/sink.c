@@ -29,6 +29,7 @@ enum {
         INTERRUPT = SIGURG,
 };
 
+/* Bytes put with the same tag one after another; reported when their batch is written. */
 struct sink_receipt {
         void *tag;
         size_t n;   /* reported */
@@ -55,8 +56,9 @@ struct sink {
         struct thread_pool_work work;
         ssize_t result; /* of the last write: bytes, or -errno */
         int fd, error;
-        bool own, busy, mid_line, took;
-        size_t dropped, mark; /* where sink_begin() found the end */
+        bool own, busy, mid_line, took; /* @own: @fd is closed at the end; @took: since the last
+                                           call of sink_took() */
+        size_t dropped, mark;           /* where sink_begin() found the end */
         struct sink_batch writing, next;
         struct sink_batch spare; /* empty; the memory of the next batch */
         struct sink_writer writer;
@@ -73,6 +75,7 @@ struct sink *sink_create(struct thread_pool *pool, int fd, bool own, struct sink
         return s;
 }
 
+/* Puts of one tag in a row share a receipt, so many short lines are one report. */
 static void add_receipt(struct sink_batch *b, void *tag, size_t n, size_t len)
 {
         if (b->n && b->receipts[b->n - 1].tag == tag) {
@@ -112,6 +115,8 @@ static size_t count_dropped(const struct sink *s, const struct sink_batch *b,
         return r->n - MIN(r->n, written);
 }
 
+/* Reports all receipts of the finished batch. @writing is emptied first, because a callback may put
+ * bytes. */
 static void report_batch(struct sink *s)
 {
         struct sink_batch done = s->writing;
@@ -134,7 +139,8 @@ static void report_batch(struct sink *s)
         s->spare = done;
 }
 
-/* In a thread. */
+/* In a thread. Between the two calls sink_abandon() may send a signal to the thread, so the thread
+ * of another sink's write is never hit. */
 static void set_writer(struct sink_writer *w, bool writes)
 {
         pthread_mutex_lock(&w->mutex);
@@ -152,6 +158,7 @@ static void write_piece(struct thread_pool_work *w)
 
         sigemptyset(&interrupt);
         sigaddset(&interrupt, INTERRUPT);
+        /* The pool's threads block all signals. */
         pthread_sigmask(SIG_UNBLOCK, &interrupt, NULL);
         set_writer(&s->writer, true);
         r = write(s->fd, buf_data(&s->writing.bytes) + s->writing.written,
@@ -172,12 +179,16 @@ static void end_batch(struct sink *s)
 
 static void write_next_batch(struct sink *s);
 
+/* In the loop, after a write. @status: the work was cancelled before a thread took it, so nothing
+ * was written. */
 static void on_piece_written(struct thread_pool_work *w, int status)
 {
         struct sink *s = container_of(w, struct sink, work);
         ssize_t r = status ? 0 : s->result;
 
         s->busy = false;
+        /* EAGAIN: another process has made the shared open file non-blocking. The write is tried
+         * again. */
         if (r == -EINTR || r == -EAGAIN)
                 r = 0;
         if (r < 0 && !s->error) {
@@ -202,6 +213,8 @@ static void write_next_batch(struct sink *s)
                         s->next = s->spare;
                         s->spare = (struct sink_batch){ 0 };
                 }
+                /* Receipts without bytes (folded lines), or a broken sink: nothing is to be
+                 * written. */
                 if (s->error || !batch_rest(&s->writing)) {
                         end_batch(s);
                         continue;
@@ -292,6 +305,7 @@ void sink_abandon(struct sink *s)
 {
         const struct sigaction interrupt = { .sa_handler = on_interrupt }; /* no SA_RESTART */
 
+        /* As after an error: what follows is dropped, and broken() is not called. */
         if (!s->error)
                 s->error = ECANCELED;
         if (!s->busy)

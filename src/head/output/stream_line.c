@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stream_line_add() has three ways: as they come, for a stream without a label; behind labels,
+ * where lines are not drawn again; and by states, on a terminal where lines are drawn again: of the
+ * states in the bytes only the last is written, over the state before.
+ *
+ * @mid_line and @columns tell where the stream's own bytes ended. The owner resets @mid_line when
+ * others have written behind an unfinished line, so the rest gets a new label.
+ */
 #include "head/output/stream_line.h"
 
 #include <string.h>
@@ -9,7 +17,8 @@
 #include "head/term/columns.h"
 #include "head/term/redraw.h"
 
-/* Turns a time of the monotonic clock into one since 1970. */
+/* Turns a time of the monotonic clock into one since 1970, by the present difference of both
+ * clocks. */
 static int64_t date_of(int64_t us)
 {
         struct timespec now;
@@ -117,6 +126,8 @@ static void draw_line(struct stream_line *l, struct buf *to, const unsigned char
         l->drawn = l->drawn && l->mid_line;
 }
 
+/* Draws each line, and switches a colour off at the end of an unfinished one, because lines of
+ * others may follow. */
 static void draw_lines(struct stream_line *l, struct buf *to, const unsigned char *p, size_t n)
 {
         const unsigned char *end = p + n, *nl;

@@ -20,10 +20,14 @@ static struct libscols_table *create_columns(const struct text_table *t)
                         (t->columns[i].flags & TEXT_RIGHT ? SCOLS_FL_RIGHT : 0) |
                                 (t->hidden[i] ? SCOLS_FL_HIDDEN : 0));
 
+                /* Cells have escapes of unprintable bytes, as "\x1b"; the library would escape
+                 * their backslash once more. */
                 if (c)
                         scols_column_set_safechars(c, "\\"); /* of an escape */
         }
         if (s) {
+                /* The width is the caller's: cells fit already, and the library must not ask the
+                 * terminal. */
                 scols_table_set_termforce(s, SCOLS_TERMFORCE_NEVER);
                 scols_table_set_column_separator(s, "  ");
         }

@@ -45,6 +45,7 @@ void text_columns_fit(const struct text_column *columns, size_t n, size_t gap, s
                 used += widths[i] ? widths[i] + gap : 0;
         }
         width += gap; /* none is behind the last column */
+        /* Whole columns go before any cell is cut; columns of rank 0 stay. */
         while (used > width && (out = find_outermost(columns, n, widths)) < n) {
                 used -= widths[out] + gap;
                 widths[out] = 0;

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * text_table_format() makes all cells printable, chooses columns and widths (text_columns.c), cuts
+ * cells, and then has the rows laid out by table_layout() of the module, or plainly by
+ * append_plain_row().
+ */
 #include "head/output/text_table.h"
 
 #include <stdint.h>
@@ -31,6 +36,7 @@ void text_table_finish(struct text_table *t)
         free(t->rows);
 }
 
+/* HN835, once in a process. The table is still complete. */
 static void warn_of_no_layout(const struct error *err)
 {
         CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
@@ -87,6 +93,7 @@ static size_t escape_cells(struct text_table *t, size_t column)
         return width;
 }
 
+/* A name loses its middle, because hosts differ at both ends; a text loses its end. */
 static void cut_cells(struct text_table *t, size_t column, size_t width)
 {
         for (size_t i = 0; i < t->n_rows; i++) {
@@ -101,6 +108,7 @@ static void cut_cells(struct text_table *t, size_t column, size_t width)
         }
 }
 
+/* Cells of columns that the caller has hidden are not escaped, as no layout shows them. */
 static void fit_columns(struct text_table *t)
 {
         size_t widths[TEXT_COLUMNS_MAX] = { 0 }, whole[TEXT_COLUMNS_MAX];
