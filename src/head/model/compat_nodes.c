@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Nodes are counted within a world: each role with replicas looks like a job of its own to its
+ * ranks. A node has the name of its host in the list, and stands at its node rank in that world.
+ */
 #include "head/model/compat_nodes.h"
 
 #include <stdlib.h>
@@ -17,6 +21,7 @@ void compat_nodes_fill(struct launch_compat *to, unsigned family, const struct p
         for (int i = world->first; i < world->first + world->size; i++) {
                 struct compat_node *n = &to->nodes[p->ranks[i].node_rank];
 
+                /* The first rank of the node in the world brings the name. */
                 if (!n->n_ranks++)
                         n->name = xstrdup(hosts->v[p->nodes[p->ranks[i].node].host].name);
         }
@@ -27,6 +32,7 @@ size_t compat_nodes_longest(unsigned family, const struct plan *p, const struct 
         struct launch_compat compat = { 0 };
         CLEANUP(free_textp) char *list = NULL;
 
+        /* Only Slurm's list of nodes grows with the number of nodes. */
         if (family != COMPAT_SLURM)
                 return 0;
         compat_nodes_fill(&compat, family, p, &p->worlds[0], hosts);

@@ -17,6 +17,7 @@
 #include "base/macros.h"
 #include "head/hosts/hosts.h"
 
+/* A source of variables: this process, or a table of a test. */
 struct dial_vars {
         const char *(*get)(void *ctx, const char *name);
         void *ctx;
@@ -30,7 +31,8 @@ static const char *get_text(const struct dial_vars *v, const char *name)
         return text && *text ? text : NULL;
 }
 
-/* Reads a number from the first of two variables that is set; @other may be NULL. */
+/* Reads a number from 0 to @max from the first of two variables that is set; @other may be NULL. 0,
+ * or -EINVAL with @err; *@ret is set on success only. */
 static int read_count(const struct dial_vars *v, const char *name, const char *other, long max,
                       int *ret, struct error *err)
 {
@@ -52,6 +54,8 @@ static int read_count(const struct dial_vars *v, const char *name, const char *o
         return 0;
 }
 
+/* Takes @len bytes of @text as the host; @name: the variable, for the message. An empty or overlong
+ * name is refused. */
 static int set_host(struct dial_place *p, const char *name, const char *text, size_t len,
                     struct error *err)
 {
@@ -83,6 +87,8 @@ static int read_port(const struct dial_vars *v, struct dial_place *p, const char
 
 /* --- platforms -------------------------------------------------------------------------------- */
 
+/* PET_* are the options of torchrun, which Kubeflow Trainer sets on each pod. PET_NNODES may be a
+ * range for elastic jobs, which is refused as no number. */
 static int read_trainer(const struct dial_vars *v, struct dial_place *p, struct error *err)
 {
         if (!get_text(v, "PET_NNODES"))
@@ -104,6 +110,7 @@ static int read_first_host(struct dial_place *p, const char *name, const char *l
 
         for (const char *c = list; *c && *c != ','; c++) {
                 const char *close = *c == '[' ? strchr(c, ']') : NULL;
+                /* Digits behind the bracket with their zeros, or one character of the name. */
                 size_t n = close ? strspn(c + 1, "0123456789") : 1;
 
                 if ((*c == '[' && (!close || !n)) || len + n >= sizeof(host))
@@ -116,7 +123,8 @@ static int read_first_host(struct dial_place *p, const char *name, const char *l
         return set_host(p, name, host, len, err);
 }
 
-/* The port comes from job and step, so that two steps on a node have two. */
+/* The port comes from job and step, so that two steps on a node have two: sixteen steps of a job
+ * differ, and jobs whose numbers are less than DIAL_SLURM_PORTS / 16 apart. */
 static int read_slurm_step(const struct dial_vars *v, struct dial_place *p, struct error *err)
 {
         const char *list = get_text(v, "SLURM_STEP_NODELIST");
@@ -133,6 +141,7 @@ static int read_slurm_step(const struct dial_vars *v, struct dial_place *p, stru
                 return -EINVAL;
         if (read_count(v, "SLURM_STEP_ID", NULL, INT32_MAX, &step, NULL) < 0)
                 step = 0;
+        /* Several tasks on a node would dial in as several nodes of one host. */
         if (read_count(v, "SLURM_LOCALID", NULL, HOSTS_MAX, &on_node, NULL) == 0 &&
             (on_node > 0 || p->nodes > nodes))
                 return err_set(err, EINVAL,
@@ -145,6 +154,8 @@ static int read_slurm_step(const struct dial_vars *v, struct dial_place *p, stru
         return read_first_host(p, "SLURM_STEP_NODELIST", list, err);
 }
 
+/* LeaderWorkerSet of Kubernetes: worker 0 is the leader, whose address all pods of the group
+ * have. */
 static int read_worker_set(const struct dial_vars *v, struct dial_place *p, struct error *err)
 {
         if (!get_text(v, "LWS_LEADER_ADDRESS"))
@@ -157,7 +168,7 @@ static int read_worker_set(const struct dial_vars *v, struct dial_place *p, stru
         return read_host(v, p, "LWS_LEADER_ADDRESS", err);
 }
 
-/* Node ranks follow the order of SM_HOSTS. */
+/* SM_HOSTS is an array of JSON, the same on all nodes; node ranks follow its order. */
 static int read_sagemaker(const struct dial_vars *v, struct dial_place *p, struct error *err)
 {
         const char *list = get_text(v, "SM_HOSTS"), *self = get_text(v, "SM_CURRENT_HOST"), *name;
@@ -169,6 +180,7 @@ static int read_sagemaker(const struct dial_vars *v, struct dial_place *p, struc
                 return -ENOENT;
         p->source = "SageMaker";
         p->port = DIAL_PORT;
+        /* Stays so unless this host is found in the list. */
         p->rank = -1;
         hosts = json_loads(list, 0, NULL);
         p->nodes = (int)MIN(json_array_size(hosts), (size_t)HOSTS_MAX);
@@ -246,10 +258,13 @@ int dial_env_read(struct dial_place *p, const char *(*get)(void *ctx, const char
         return r;
 }
 
-/* A variable that would make the name too long is cut. */
+/* A variable that would make the name too long is cut: three of 30 characters fit DIAL_JOB_MAX. */
 int dial_env_job(const char *(*get)(void *ctx, const char *name), void *ctx, char to[DIAL_JOB_MAX])
 {
         static const struct {
+                /* @mark tells that the manager is there. SGE's JOB_ID alone would be too common a
+                 * name, so SGE_ROOT marks it. The first of @variables must be set, the others may
+                 * be empty. */
                 const char *name, *mark, *variables[3];
         } managers[] = {
                 { "slurm",
@@ -277,6 +292,8 @@ int dial_env_job(const char *(*get)(void *ctx, const char *name), void *ctx, cha
                 to[len - 1] = '\0'; /* the last dot */
                 for (char *c = to; *c; c++)
                         if (!isalnum((unsigned char)*c) && *c != '.')
+                                /* Array jobs have brackets in their numbers, as "77[3].server" of
+                                 * PBS. */
                                 *c = '-';
                 return 0;
         }

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Listeners are called at once, in the order in which they were added, on the thread of the
+ * emitter. A listener stays to the end: there is no way to leave. The names below are the "ev" of
+ * events.ndjson and --json, a promise to readers.
+ */
 #include "head/model/events.h"
 
 #include <assert.h>
@@ -51,6 +56,8 @@ void events_init(struct events *es)
 
 void events_listen(struct events *es, event_listener fn, void *ctx)
 {
+        /* The number of listeners is fixed when hnlaunch is built, so more is an error of the
+         * program. */
         assert(es->n < EVENTS_LISTENERS);
         es->listeners[es->n].fn = fn;
         es->listeners[es->n++].ctx = ctx;
@@ -63,6 +70,7 @@ int64_t events_now_us(const struct events *es)
 
 void events_emit(struct events *es, struct event e)
 {
+        /* One time for all listeners, so that files and screen agree. */
         e.us = events_now_us(es);
         for (int i = 0; i < es->n; i++)
                 es->listeners[i].fn(es->listeners[i].ctx, &e);

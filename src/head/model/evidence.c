@@ -26,7 +26,7 @@ static const char *const broken_gpu[] = {
 };
 
 static const struct {
-        int error;
+        int error; /* of errno, as in the words of strerror() */
         const char *words;
 } full_errors[] = {
         { ENOSPC, "No space left on device" },
@@ -49,6 +49,8 @@ const char *evidence_name(enum evidence_kind kind)
         return names[kind];
 }
 
+/* Whether the processor or abort() raises the signal. Most other signals come from other processes.
+ */
 static bool is_fault(int signo)
 {
         return signo == SIGILL || signo == SIGBUS || signo == SIGFPE || signo == SIGSEGV ||
@@ -71,7 +73,8 @@ static bool tells_of_gpu(const char *text)
         return false;
 }
 
-/* Finds the first absolute path of @text, in quotes or as a word. */
+/* Finds the first absolute path of @text, in quotes, where blanks belong to the path, or as a word.
+ * @to becomes "" if there is none. */
 static void find_path(const char *text, char *to, size_t size)
 {
         *to = '\0';
@@ -97,7 +100,8 @@ static bool is_node_path(const char *path)
         return false;
 }
 
-/* Types of statfs(2). */
+/* Whether a file system's type of statfs(2) is that of a network. The kernel's headers name few of
+ * these types, so the numbers stand here. */
 static bool is_network_type(uint64_t type)
 {
         static const uint64_t types[] = {
@@ -122,12 +126,15 @@ enum path_owner evidence_path_owner(const struct node_facts *facts, size_t n, si
         if (is_network_type(own->fs_type))
                 return PATH_SHARED;
         for (size_t i = 0; i < n; i++) {
+                /* An id of 0 is not known: the node did not answer, or the path does not exist
+                 * there. */
                 if (i == node || !own->fs_id || !facts[i].fs_id)
                         continue;
                 if (facts[i].fs_id == own->fs_id)
                         return PATH_SHARED;
                 differs = true;
         }
+        /* A single node proves nothing, as there is no other id. */
         return differs && node_facts_is_local(own->fs_type) ? PATH_OF_NODE : PATH_UNKNOWN;
 }
 
@@ -145,6 +152,7 @@ static enum path_owner find_path_owner(const char *path, size_t node,
         return evidence_path_owner(facts, f->hosts->n, node);
 }
 
+/* Returns the host's name, lent; "" = the evidence names no host. */
 static const char *name_host(const struct evidence_facts *f, int node)
 {
         return node >= 0 && (size_t)node < f->hosts->n ? f->hosts->v[node].name : "";
@@ -159,6 +167,7 @@ static bool is_elsewhere_too(const struct outcome *o, const struct evidence_fact
         return false;
 }
 
+/* Whether a rank of the list, well or on our order, was on another node. */
 static bool has_ended_elsewhere(const struct cause_list *l, int node)
 {
         for (size_t i = 0; i < l->n; i++)
@@ -176,6 +185,8 @@ static bool was_started_elsewhere(const struct outcome *o, int node)
         return has_ended_elsewhere(&o->left, node) || has_ended_elsewhere(&o->halted, node);
 }
 
+/* A program that started on another node is missing on this node alone. Without a start elsewhere
+ * the program itself may be wrong. A fork fails for lack of resources of the node. */
 static void read_refusal(struct evidence *e, const struct outcome *o, const struct cause *c)
 {
         e->error = c->error;
@@ -187,7 +198,8 @@ static void read_refusal(struct evidence *e, const struct outcome *o, const stru
                 e->kind = c->why == REFUSED_FORK ? EVIDENCE_NODE : EVIDENCE_PREPARE;
 }
 
-/* A rank ended by another rank's failure, also by SIGABRT, does not name the rank's host. */
+/* Sets kind, numbers and text from the end of a rank. A rank ended by another rank's failure, also
+ * by SIGABRT, does not name the rank's host. A shell reports a signal as 128 + N. */
 static void read_end_of_rank(struct evidence *e, const struct cause *c)
 {
         int shell_signal = c->kind == CAUSE_EXIT && c->quote <= QUOTE_LINE ? c->code - 128 : 0;
@@ -214,6 +226,8 @@ static void read_text(struct evidence *e, const struct outcome *o, const struct 
         bool everywhere = is_elsewhere_too(o, f, c->node);
         int full = find_full_error(c->text);
 
+        /* "No space left" tells of the host only if the path is on the host's own disk, and no
+         * other host has said the same. */
         if (full) {
                 e->kind = EVIDENCE_FULL;
                 e->error = full;
@@ -224,6 +238,7 @@ static void read_text(struct evidence *e, const struct outcome *o, const struct 
                         e->kind = EVIDENCE_NODE;
         } else if (tells_of_gpu(c->text) && !everywhere) {
                 e->kind = EVIDENCE_GPU;
+                /* Two failures of a GPU are alike, whatever signal ended the rank. */
                 e->signal = 0;
         }
 }
@@ -247,6 +262,7 @@ static void read_broken_gpus(struct evidence *e, const struct evidence_facts *f)
                         node = i;
                         n++;
                 }
+        /* With several broken GPUs, and none on the failed node, the facts point to no host. */
         if (e->node >= 0 && *facts[e->node].gpu)
                 node = (size_t)e->node;
         else if (n != 1)
@@ -260,6 +276,7 @@ static void read_broken_gpus(struct evidence *e, const struct evidence_facts *f)
         snprintf(e->gpu, sizeof(e->gpu), "%s", facts[node].gpu);
 }
 
+/* Whether any rank, the cause or not, exited with the code of --give-up. */
 static bool has_given_up(const struct outcome *o, int code)
 {
         bool found = o->cause.kind == CAUSE_EXIT && o->cause.code == code;

@@ -38,6 +38,7 @@ static size_t measure_hex(const char *p)
                 colons += p[i] == ':';
                 digits += is_digit_at(p + i);
         }
+        /* A trailing colon belongs to the sentence, but the last two of "fe80::" to the address. */
         if (colons >= 2 && digits && !isalnum((unsigned char)p[n]))
                 return p[n - 1] == ':' && p[n - 2] != ':' ? n - 1 : n;
         n = strspn(p, HEX "-");
@@ -70,6 +71,8 @@ void failure_mask(const char *text, char *to, size_t size)
         char before = ' ';
 
         while (*text && at + 1 < size) {
+                /* Within a word no path begins; identifiers need a boundary as well, but numbers
+                 * are masked in words, too. */
                 size_t n = strchr(WORD, before) ? 0 : measure_path(text);
                 const char *mask = n ? "PATH" : "#";
 

@@ -30,6 +30,7 @@ bool job_state_step(enum job_state *c, enum job_event e)
 {
         unsigned char to = cells[*c][e];
 
+        /* Nothing changes, and the caller has nothing to do. */
         if (!to)
                 return false;
         *c = (enum job_state)(to - 1);

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table is short on purpose: each row has its source above, and a range of versions from there.
+ * Versions are as of NCCL_VERSION_CODE, 10000 * major + 100 * minor + patch. The first row that
+ * fits is told; a version outside of all rows is not said to be good.
+ */
 #include "head/model/known_bad.h"
 
 #include <string.h>

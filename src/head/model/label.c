@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "wire/env/subst.h"
 
+/* Fields of labels beside those of --subst, in one numbering. */
 enum { LABEL_STREAM = SUBST_KINDS, LABEL_ROLE, LABEL_KINDS };
 
 struct label {
@@ -20,11 +21,13 @@ struct label {
         const struct plan *plan;
         const struct hosts *hosts;
         struct label_network net;
-        size_t width;
+        size_t width; /* of the longest label in bytes */
         char **roles; /* by world: "infer:1" of a role with several replicas; NULL = no roles */
         size_t n_roles;
 };
 
+/* Reads the field or the plain bytes at @at; kind 0 = plain text of .len bytes. Fields of labels
+ * come before those of --subst: {local} is no field there. */
 static struct subst_piece read_label_field(const char *at)
 {
         static const struct {
@@ -46,6 +49,7 @@ size_t label_bad_field(const char **at)
         for (const char *p = *at; (p = strchr(p, '{')); p++) {
                 size_t n = strspn(p + 1, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_");
 
+                /* Braces around anything but letters and _ are text of the user. */
                 if (!n || p[n + 1] != '}' || read_label_field(p).kind)
                         continue;
                 *at = p;
@@ -113,6 +117,7 @@ static uint32_t label_number(const struct label *p, const struct plan_rank *k, i
         }
 }
 
+/* Returns the template with all fields of the rank filled in, not padded; malloc'ed. */
 static char *fill_label(const struct label *p, const struct plan_rank *k, uint8_t stream)
 {
         struct buf b = BUF_INIT;
@@ -146,6 +151,7 @@ static char *pad_label(const struct label *p, int rank, uint8_t stream)
         text = fill_label(p, &p->plan->ranks[rank], stream);
         len = strlen(text);
         bar = strrchr(text, '|');
+        /* Without a bar there is no place for blanks: the label is as wide as its text. */
         if (!bar || len >= p->width)
                 return text;
         wide = xasprintf("%.*s%*s%s", (int)(bar - text), text, (int)(p->width - len), "", bar);
@@ -172,6 +178,7 @@ static char *finish_label(char *text, const char *colour, uint8_t stream, enum l
 
 char *label_make(const struct label *p, int rank, uint8_t stream, enum label_look look)
 {
+        /* Colours of SGR without red, which marks standard error. Neighbouring hosts differ. */
         static const char *const hosts[] = { ";36", ";33", ";35", ";34", ";32" };
         const char *host = hosts[(size_t)p->plan->ranks[rank].node % ARRAY_SIZE(hosts)];
 
@@ -191,6 +198,7 @@ char *label_make_folded(const struct label *p, const struct intlist *ranks, uint
                             stream, look);
 }
 
+/* Returns the width of a number in decimal. Called for each rank, so no text is made. */
 static size_t count_digits(uint32_t n)
 {
         size_t d = 1;
@@ -200,6 +208,7 @@ static size_t count_digits(uint32_t n)
         return d;
 }
 
+/* Makes the names of replicas once, because all ranks of a world share one. */
 static void name_label_roles(struct label *p)
 {
         const struct plan *plan = p->plan;

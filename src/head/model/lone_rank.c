@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The agent reports for each rank what MPI_Init() did (enum rank_mpi): with PMI or PMIx the rank
+ * has asked hnlaunch for the others. A library that was loaded but did not ask tells which way
+ * would have fitted. A rank that joined PyTorch's store has met the others there, whatever its MPI
+ * did.
+ */
 #include "head/model/lone_rank.h"
 
 #include <stdio.h>
@@ -26,6 +32,7 @@ static enum mpi_family misfit_of(const struct lone_rank *r)
         }
 }
 
+/* Whether the rank has asked for the others, with or without MPI_Finalize(). */
 static bool has_used_pmi(const struct exited *e)
 {
         return e->mpi == RANK_MPI_UNFINALIZED || e->mpi == RANK_MPI_FINALIZED;
@@ -40,6 +47,7 @@ static const char *find_variables(enum mpi_family family, unsigned kind)
         return kind == MPI_PMIX ? NULL : "PMI_*";
 }
 
+/* Returns the word of --mpi for the family. */
 static const char *find_way(enum mpi_family family)
 {
         return family == MPI_FAMILY_OPEN_MPI ? "pmix" : "pmi1";

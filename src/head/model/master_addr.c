@@ -40,6 +40,7 @@ static bool is_same_network(const char *one, const char *other, uint32_t bits)
         unsigned char a[16], b[16];
         uint32_t n = (uint32_t)parse_address(one, a);
 
+        /* All bits of the family; addresses of different families are never equal. */
         if (bits == WHOLE_ADDRESS)
                 bits = n * 8;
         if (!n || parse_address(other, b) != n || bits > n * 8)
@@ -50,6 +51,8 @@ static bool is_same_network(const char *one, const char *other, uint32_t bits)
         return true;
 }
 
+/* Whether the address is in a network "10.8.0.0/16"; false also where @cidr is a name of an
+ * interface. */
 static bool is_in_cidr(const char *addr, const char *cidr)
 {
         const char *slash = strchr(cidr, '/');
@@ -64,12 +67,15 @@ static bool is_in_cidr(const char *addr, const char *cidr)
                is_same_network(addr, base, (uint32_t)bits);
 }
 
+/* Loopback and link-local addresses, which mean another machine on each node. */
 static bool is_unroutable(const char *addr)
 {
         return is_in_cidr(addr, "127.0.0.0/8") || is_in_cidr(addr, "::1/128") ||
                is_in_cidr(addr, "fe80::/10") || is_in_cidr(addr, "169.254.0.0/16");
 }
 
+/* Interfaces that container runtimes and virtual machines make: their networks exist on each node
+ * anew, with the same addresses. */
 static bool is_for_containers(const char *iface)
 {
         static const char *const names[] = { "docker", "br-",     "virbr", "veth",
@@ -114,6 +120,7 @@ static int rate_address(const struct msg_addr *a, const struct hello *const *nod
         return rate * 2 + (parse_address(a->addr, bytes) == 16);
 }
 
+/* Inserts behind all candidates of the same or a better rating. In a full list the worst goes. */
 static void insert_candidate(struct master_addr_list *to, int *rates, const struct msg_addr *a,
                              int rate)
 {
@@ -133,6 +140,8 @@ static void insert_candidate(struct master_addr_list *to, int *rates, const stru
         rates[at] = rate;
 }
 
+/* Makes addr= the only candidate. A name that does not resolve here stays a name: the nodes may
+ * resolve it. */
 static void add_given_address(struct master_addr_list *to, const char *name,
                               const struct hello *node)
 {
@@ -155,6 +164,7 @@ static void add_given_address(struct master_addr_list *to, const char *name,
         }
 }
 
+/* Returns -EADDRNOTAVAIL with the addresses that the node has. */
 static int complain_no_address(const struct host *host, const struct hello *node, const char *iface,
                                struct error *err)
 {
@@ -195,6 +205,7 @@ int master_addr_candidates(struct master_addr_list *to, const struct host *host,
                 struct msg_addr ssh = { .prefix = 0 };
 
                 memcpy(ssh.addr, node->ssh_addr, sizeof(ssh.addr));
+                /* Better than all others: connections to the address are known to work. */
                 insert_candidate(to, rates, &ssh, -1);
         }
         if (!to->n && iface)
@@ -207,6 +218,7 @@ int master_addr_candidates(struct master_addr_list *to, const struct host *host,
 
 /* --- choosing --------------------------------------------------------------------------------- */
 
+/* Counts the nodes that reached the candidate. A node without an answer counts as not reached. */
 static size_t count_reached(const struct probed *const *v, size_t n, size_t candidate)
 {
         size_t count = 0;
@@ -230,6 +242,7 @@ int master_addr_nearest(const struct probed *const *v, size_t n, size_t n_candid
         for (size_t c = 0; c < n_candidates; c++) {
                 size_t count = count_reached(v, n, c);
 
+                /* Of equal counts the earlier candidate, which has the better rating. */
                 if (count > most) {
                         most = count;
                         best = c;
@@ -264,6 +277,7 @@ void master_addr_other_network(char *to, size_t size, const struct hello *a, con
                     !find_address(b, x->addr, x->prefix))
                         continue;
                 n = parse_address(x->addr, bytes);
+                /* Clears the bits of the host, so that the text names the network. */
                 for (size_t bit = x->prefix; bit < n * 8; bit++)
                         bytes[bit / 8] &= (unsigned char)~(0x80 >> (bit % 8));
                 inet_ntop(n == 4 ? AF_INET : AF_INET6, bytes, text, sizeof(text));

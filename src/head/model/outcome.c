@@ -35,6 +35,8 @@
 enum {
         NEAR_MS = 2000,  /* failures this close belong together */
         LATE_MS = 60000, /* a rank may need so long to end after the last words */
+        /* Failures, reports and ended ranks that are kept, each. The search for the cause reads the
+         * last output of all of them. */
         SEEN_MAX = 4096,
         SAID_MAX = 2000,   /* bytes of a rank's report */
         TRACE_MAX = 16384, /* bytes of the call stack */
@@ -57,6 +59,9 @@ void outcome_finish(struct outcome *o)
 
 /* --- the choice ------------------------------------------------------------------------------- */
 
+/* Orders kinds of failures close to one another: the less, the more likely the cause. A node that
+ * is gone explains signals, a signal explains exceptions of peers, and a reported error says more
+ * than a code. */
 static int cause_weight(const struct outcome *o, const struct cause *c)
 {
         static const int weights[CAUSE_KINDS] = {
@@ -78,11 +83,13 @@ static int cause_weight(const struct outcome *o, const struct cause *c)
         return weights[c->kind];
 }
 
+/* Whether the failure is that nothing was heard any more. Its time is that of the last byte. */
 static bool is_silence(const struct cause *c)
 {
         return c->kind == CAUSE_NODE || c->kind == CAUSE_NETWORK;
 }
 
+/* Whether two failures may belong together, so that the kind decides rather than the time. */
 static bool is_near(const struct outcome *o, const struct cause *a, const struct cause *b)
 {
         const struct cause *node = is_silence(a) ? a : is_silence(b) ? b : NULL;
@@ -141,6 +148,8 @@ static bool is_stronger(const struct outcome *o, const struct cause *a, const st
                 return b->kind == CAUSE_NONE;
         if (was_reported_first(a, b) || was_reported_first(b, a))
                 return was_reported_first(a, b);
+        /* An echo yields to a rank with an own failure, even if that rank ends up to LATE_MS
+         * later. */
         if (cause_is_end_of_rank(a) && cause_is_end_of_rank(b) && a->echo != b->echo &&
             (a->echo ? began_ns(b) - a->at_ns : began_ns(a) - b->at_ns) <= LATE_MS * NS_PER_MS)
                 return b->echo;
@@ -210,6 +219,8 @@ void outcome_blame(struct outcome *o, int rank, int node, const char *text)
         }
         if (!c || c->rank >= 0 || cause_weight(o, c) != OURS)
                 return;
+        /* @seen holds copies: the cause is a copy of the newest failure if kind and time are
+         * equal. */
         is_cause = o->cause.kind == c->kind && o->cause.at_ns == c->at_ns;
         cause_blame(c, rank, node, text);
         if (is_cause)
@@ -271,6 +282,7 @@ bool outcome_exited(struct outcome *o, const struct cause *rank, int status, boo
                 return false;
         }
         if (well) {
+                /* Ranks that do not run the program (--ranks) are missed by no other rank. */
                 if (!o->ran || intlist_has(o->ran, c.rank))
                         add_ended_rank(&o->left, &c);
                 return false;
@@ -284,6 +296,7 @@ void outcome_allowed(struct outcome *o)
         o->exited++;
 }
 
+/* Takes the rank out of a list, in place. */
 static void forget_end(struct cause_list *l, int rank)
 {
         size_t n = 0;
@@ -339,6 +352,8 @@ void outcome_add_report(struct outcome *o, int rank, const char *kind, const cha
 
         if (o->n_said == SEEN_MAX || outcome_find_report(o, rank))
                 return;
+        /* Cut at a character, not within one. Of a call stack the end is kept, where the exception
+         * stands. */
         n = cut ? columns_char_start(text, SAID_MAX) : n;
         from = from > TRACE_MAX ? columns_char_start(trace, from - TRACE_MAX) : 0;
         o->said = xrealloc(o->said, o->n_said + 1, sizeof(*o->said));
@@ -365,6 +380,7 @@ static bool tells_of_wait(const char *words)
         return reason_has_phrase(words, patterns, ARRAY_SIZE(patterns));
 }
 
+/* Sets text and source together; the text is cut to the room of the cause. */
 static void set_quote(struct cause *c, enum quote quote, const struct reason *r)
 {
         snprintf(c->text, sizeof(c->text), "%s", r->text);
@@ -388,6 +404,7 @@ void outcome_quote(const struct outcome *o, struct cause *c, const char *words)
                         return;
                 }
         }
+        /* A signal counts as the code that a shell would report. */
         reason_find(&r, words, by_signal ? EX_SIGNAL + c->signal : c->code);
         if (r.source == REASON_KNOWN)
                 set_quote(c, QUOTE_EXCEPTION, &r);
@@ -428,6 +445,7 @@ static void count_as_failed(struct outcome *o, int rank)
         if (i == o->halted.n)
                 return;
         o->stopped--;
+        /* Not below 0: a rank may die of SIGKILL without our order. */
         o->killed -= o->killed && o->halted.v[i].signal == SIGKILL;
         o->failed++;
 }
@@ -452,6 +470,8 @@ static void find_same_reason(struct outcome *o, outcome_words_fn *last_words, vo
                         add_same_rank(o, o->seen[i].rank);
         /* A stopped rank might have lived on: its last line alone is no reason. */
         for (size_t i = 0; i < o->halted.n && cause->quote > QUOTE_LINE; i++) {
+                /* The reason is read as if the rank had failed: the signal of our order explains
+                 * nothing. */
                 struct cause c = { .kind = CAUSE_EXIT, .rank = o->halted.v[i].rank, .code = 1 };
                 char *words = last_words(ctx, c.rank, &c.told);
 
@@ -495,6 +515,7 @@ void outcome_finalize(struct outcome *o, const struct plan *plan, outcome_words_
 
 void outcome_merge_refusals(struct outcome *o, size_t n_nodes)
 {
+        /* The beginning of the agent's sentence for a program that does not exist. */
         static const char find[] = "cannot find ";
         struct cause *c = o->seen;
         CLEANUP(free_textp) char *text = NULL;
@@ -574,6 +595,8 @@ int outcome_exit_code(const struct outcome *o)
                 return EX_FAILED;
         case CAUSE_STDOUT:
                 return c->error == EPIPE ? EX_SIGNAL + SIGPIPE : EX_CANTCREAT;
+        /* The codes of a shell: 127 for a program that is not found, 126 for one that cannot be
+         * executed. ELIBACC: the program's interpreter or a library is missing. */
         case CAUSE_REFUSED:
                 if (c->why == REFUSED_CWD)
                         return EX_UNAVAILABLE;
@@ -593,6 +616,7 @@ int outcome_exit_code(const struct outcome *o)
 const char *outcome_signal_name(int signo)
 {
         static _Thread_local char text[16];
+        /* NULL for real-time signals. */
         const char *abbrev = sigabbrev_np(signo);
 
         if (abbrev)

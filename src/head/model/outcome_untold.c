@@ -25,6 +25,8 @@ enum {
 
 bool cause_left_silently(const struct cause *c)
 {
+        /* SIGABRT and SIGPIPE end a rank that has lost a link or gives up; other signals have a
+         * cause of their own. */
         bool chosen = c->kind == CAUSE_EXIT ||
                       (c->kind == CAUSE_SIGNAL && (c->signal == SIGABRT || c->signal == SIGPIPE));
 
@@ -81,6 +83,8 @@ enum echo outcome_judge_words(const struct outcome *o, struct cause *c, const ch
         reason = c->quote > QUOTE_LINE ? c->text : NULL;
         if (c->kind == CAUSE_ABORT && quote_mpi_abort(o, c, words, &abort))
                 reason = abort.text;
+        /* The report is the rank's own text; the end of stderr may be of another part of the
+         * program. */
         if (t)
                 told = echo_of_words(t->trace ? t->trace : "", t->said, c->rank, &root);
         else
@@ -134,6 +138,8 @@ static bool explains_cause(const struct outcome *o, const struct cause *c, enum 
         const struct cause *cause = &o->cause;
         int64_t before = cause->at_ns - c->told.newest_ns;
 
+        /* An echo needs a rank that has told the reason, at the end of its words, or not long
+         * before the first failure. */
         if (cause->echo)
                 return e == EVIDENCE_LAST ||
                        (e && first_ns - c->told.newest_ns <= FRESH_MS * NS_PER_MS);
@@ -160,6 +166,7 @@ const struct cause *outcome_first_failed(const struct outcome *o)
         return first;
 }
 
+/* Returns the exit code by which a shell would report the end. */
 static int code_of_end(const struct cause *c)
 {
         return c->kind == CAUSE_SIGNAL ? EX_SIGNAL + c->signal : c->code;
@@ -181,6 +188,7 @@ static void find_untold_cause(const struct outcome *o, const struct cause_list *
                         continue;
                 *best = e;
                 *ret = c;
+                /* Such a rank keeps the kind of its end: the order came too late for it. */
                 if (failed_by_itself(&c))
                         continue;
                 ret->kind = CAUSE_LATE;
@@ -276,6 +284,7 @@ static bool is_final(const struct cause *c)
                (c->kind == CAUSE_SIGNAL && !cause_left_silently(c));
 }
 
+/* Marks the ranks of some causes; causes without a rank, or beyond @n_ranks, are passed over. */
 static void mark_ranks(bool *marks, int n_ranks, const struct cause *v, size_t n)
 {
         for (size_t i = 0; i < n; i++)
@@ -323,6 +332,8 @@ bool outcome_may_follow(const struct outcome *o, int n_ranks, int64_t now_ns,
         for (int rank = 0; rank < n_ranks && !found; rank++) {
                 struct cause c = { .kind = CAUSE_LATE, .rank = rank };
                 enum evidence e = ended[rank] ? EVIDENCE_NONE : judge_rank(o, &c, last_words, ctx);
+                /* For how long the words may explain the failure; 0 = the words do not count. A
+                 * rank with the same reason as the cause explains nothing. */
                 int64_t fresh_ms = e == EVIDENCE_LAST ? FRESH_MS : 0;
 
                 if (e == EVIDENCE_LINE && cause_left_silently(&o->cause))

@@ -34,6 +34,7 @@ struct node_capacity {
         int take;               /* assigned */
 };
 
+/* The state of one call; nothing but the plan outlives it. */
 struct planner {
         struct plan *plan;
         const struct hosts *hosts;
@@ -53,11 +54,13 @@ static void add_fault(struct planner *p, const struct node_capacity *c, enum pla
         plan_faults_add(&p->faults, kind, want, have, (size_t)(c - p->capacity));
 }
 
+/* Whether the number of devices is known: from HELLO, or from a list of the user. */
 static bool knows_devices(const struct plan_inventory *inv)
 {
         return inv->known || inv->chosen;
 }
 
+/* Returns the index of the device at place @i among those of the node. */
 static int device_at(const struct plan_inventory *inv, int i)
 {
         return inv->gpu_index ? inv->gpu_index[i] : i;
@@ -111,12 +114,15 @@ static int count_slots(struct planner *p, struct node_capacity *c)
                 return p->o->local ? given * c->per_rank : given;
         if (c->usable)
                 return c->usable;
+        /* Neither a number nor a device is known: as many slots as --ppn asks for, with --local one
+         * for each core, else a single rank. */
         c->guessed = true;
         if (p->o->ppn > 0)
                 return p->o->ppn * c->per_rank;
         return p->o->local && c->inv->known ? MAX(c->inv->cores, 1) * c->per_rank : c->per_rank;
 }
 
+/* Whether all slots of a filter exist; the first that does not becomes a fault. */
 static bool all_below(struct planner *p, struct node_capacity *c, const struct intlist *slots,
                       int limit)
 {
@@ -145,6 +151,7 @@ static void list_devices(struct planner *p, struct node_capacity *c, int slots)
             (!all_below(p, c, &host->keep, slots) || !all_below(p, c, &host->drop, slots)))
                 return;
         for (int k = 0; k < slots; k++) {
+                /* More slots than devices: ranks share devices, from the first on. */
                 int at = c->usable ? k % c->usable : k;
 
                 if ((host->keep.n && !intlist_has(&host->keep, k)) || intlist_has(&host->drop, k))
@@ -160,6 +167,8 @@ static void list_devices(struct planner *p, struct node_capacity *c, int slots)
         }
 }
 
+/* Counts the ranks that fit the slots, without and with --oversubscribe. Slots left over are a
+ * fault of the warning kind, unless --ppn has chosen the number. */
 static void count_capacity(struct planner *p, struct node_capacity *c)
 {
         int slots = (int)c->devices.n, max = c->host->max_slots;
@@ -170,6 +179,7 @@ static void count_capacity(struct planner *p, struct node_capacity *c)
                 return;
         }
         c->ranks = slots / c->per_rank;
+        /* A rank that asks for more devices than are there takes all of them. */
         if (!c->ranks && slots && p->oversubscribe)
                 c->ranks = 1;
         else if (slots % c->per_rank && p->o->ppn <= 0 && !c->guessed)
@@ -183,7 +193,8 @@ static void count_capacity(struct planner *p, struct node_capacity *c)
         c->ranks = MIN(c->ranks, c->most);
 }
 
-/* @inv: NULL = nothing is known. */
+/* Fills in the capacity of node @i; contradictions become faults. A spare node keeps its slots in
+ * the plan, for a later move, but gets no ranks. @inv: NULL = nothing is known. */
 static void survey_node(struct planner *p, size_t i, const struct plan_inventory *inv)
 {
         static const struct plan_inventory unknown = { .known = false };
@@ -208,6 +219,7 @@ static void survey_node(struct planner *p, size_t i, const struct plan_inventory
 
 /* ---- count ---- */
 
+/* Orders hosts by the turn that a topology of the site gives. */
 static int by_turn(const void *a, const void *b, void *hosts)
 {
         const struct host *v = hosts;
@@ -250,7 +262,8 @@ size_t *plan_order_hosts(const struct hosts *h)
 }
 
 /* Gives ranks to nodes in turns, host by host or rank by rank, until @left is 0 or all nodes are
- * full. Returns the ranks left over. */
+ * full; @beyond: up to max_slots=. Each turn drops full nodes, so the work is linear. Returns the
+ * ranks left over. */
 static long fill_nodes(struct planner *p, long left, bool beyond)
 {
         size_t n = p->hosts->n, active = 0;
@@ -279,6 +292,7 @@ static long fill_nodes(struct planner *p, long left, bool beyond)
         return left;
 }
 
+/* Decides world_size and the ranks of each node. 0, or -EINVAL with the error in @d. */
 static int count_ranks(struct planner *p, struct diags *d)
 {
         size_t guessed = 0, slots = 0, chosen = 0;
@@ -312,6 +326,7 @@ static int count_ranks(struct planner *p, struct diags *d)
                 return -EINVAL;
         }
         p->plan->world_size = (int)left;
+        /* Slots are used up everywhere before any node gets more. */
         left = fill_nodes(p, left, false);
         if (left && allows_more_ranks(p))
                 left = fill_nodes(p, left, true);
@@ -339,6 +354,7 @@ static void assign_rank(struct planner *p, size_t i, int rank)
         r->local_rank = node->n_ranks++;
         r->node = (int)i;
         intlist_add(&node->ranks, rank);
+        /* A rank may hold fewer devices than it asks for, where the node has fewer. */
         for (size_t k = 0; k < MIN(per_rank, n); k++)
                 intlist_add(&r->gpus, c->devices.v[((size_t)r->local_rank * per_rank + k) % n]);
         for (size_t k = 0; p->taken && !is_helper(p) && k < MIN((size_t)c->per_rank, n); k++)
@@ -445,6 +461,7 @@ static int build_plan(struct planner *p, const struct plan_inventory *inv, struc
         if (!p->faults.errors && count_ranks(p, d) < 0)
                 return -EINVAL;
         plan_faults_report(&p->faults, p->hosts, inv, p->o, d);
+        /* Warnings are reported with a plan, too. */
         if (p->faults.errors)
                 return -EINVAL;
 
@@ -512,6 +529,7 @@ bool plan_move(struct plan *p, size_t from, size_t to)
         /* Ranks above the slots need none: they are those of helpers, or of --oversubscribe. */
         if (b->n_ranks || b->slots < MIN(a->n_ranks, a->slots))
                 return false;
+        /* The plan's entries change places, but for host and slots, which belong to the machine. */
         *b = *a;
         b->host = was.host;
         b->slots = was.slots;
@@ -533,6 +551,7 @@ void plan_leave_out(struct plan *p, size_t node)
                         intlist_finish(&p->ranks[r].gpus);
                         continue;
                 }
+                /* Ranks move down only, so the table is closed up in place. */
                 new_rank[r] = left;
                 p->ranks[left] = p->ranks[r];
                 p->ranks[left].rank = left;
@@ -560,6 +579,7 @@ void plan_leave_out(struct plan *p, size_t node)
 
 const char *plan_rank_name(const struct plan *p, int rank, char to[PLAN_RANK_NAME_MAX])
 {
+        /* A rank beyond the plan, as from a record, is named by its number. */
         const struct plan_rank *r = p && rank >= 0 && rank < p->world_size ? &p->ranks[rank] : NULL;
 
         return r && r->role ? role_rank_name(r->role, plan_find_replica(p, (size_t)r->world),
@@ -616,6 +636,7 @@ bool plan_sets_visible(const struct plan *p, size_t node, uint32_t world)
                 const struct plan_rank *r = &p->ranks[n->ranks.v[i]];
 
                 has_gpus |= r->gpus.n > 0;
+                /* Devices of another world, or a role without devices, must stay hidden. */
                 limits |= r->world != (int)world || (r->role && !r->gpus.n);
         }
         return has_gpus && limits;

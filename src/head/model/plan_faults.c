@@ -32,6 +32,7 @@ void plan_faults_add(struct plan_faults *f, enum plan_fault_kind kind, int want,
                 f->v[f->n++] = (struct plan_fault){ .kind = kind, .want = want, .have = have };
         }
         host_group_add(&f->v[i].nodes, host);
+        /* Counts nodes, not entries; the caller only asks whether there are any. */
         f->errors += kind != FAULT_GPUS_LEFT;
 }
 
@@ -50,6 +51,7 @@ static const char *plural_s(long n)
         return n == 1 ? "" : "s";
 }
 
+/* Adds the lines of the hostfile from which the nodes come. */
 static void place_fault(struct diag *d, const struct plan_fault *f, const struct hosts *hosts)
 {
         CLEANUP(free_textp) char *where = hosts_locate(hosts, f->nodes.hosts, f->nodes.n);
@@ -57,6 +59,8 @@ static void place_fault(struct diag *d, const struct plan_fault *f, const struct
         diag_place(d, "%s", where);
 }
 
+/* HN601. The note tells how many nodes have as many GPUs as asked for: a node with fewer may have
+ * lost one. @inv is known, else no node has the fault. */
 static struct diag *report_slots_above_gpus(const struct plan_fault *f, const char *nodes,
                                             const struct hosts *hosts,
                                             const struct plan_inventory *inv, struct diags *diags)
@@ -78,6 +82,7 @@ static struct diag *report_slots_above_gpus(const struct plan_fault *f, const ch
         return d;
 }
 
+/* HN302. With several GPUs a rank, slots are no longer ranks, so the message counts ranks. */
 static struct diag *report_ppn_too_large(const struct plan_fault *f, const struct hosts *hosts,
                                          int gpus_per_rank, struct diags *diags)
 {
@@ -102,6 +107,8 @@ static struct diag *report_ppn_too_large(const struct plan_fault *f, const struc
         return d;
 }
 
+/* Adds the message of a fault, for all its nodes. An own CUDA_VISIBLE_DEVICES of the user is named,
+ * because GPUs outside of the list exist but do not count. */
 static void report_fault(const struct plan_fault *f, const struct hosts *hosts,
                          const struct plan_inventory *inv, const struct plan_options *o,
                          struct diags *diags)
@@ -157,6 +164,7 @@ void plan_faults_report(const struct plan_faults *f, const struct hosts *hosts,
 
 /* ---- more ranks than slots ---- */
 
+/* The context of is_same_capacity(). */
 struct capacity_view {
         const struct plan *plan;
         const struct hosts *hosts;

@@ -23,6 +23,7 @@ struct role_part {
         struct intlist hosts;
 };
 
+/* What a role has got so far. */
 struct role_state {
         struct intlist nodes; /* hosts that belong to the role, in order */
         struct role_part *parts;
@@ -50,6 +51,7 @@ size_t plan_role_find(const struct plan_role *roles, size_t n, const char *name)
         return i;
 }
 
+/* A role without --replicas has one. */
 static int count_replicas(const struct plan_role *role)
 {
         return MAX(role->replicas, 1);
@@ -76,6 +78,7 @@ bool plan_role_takes_rest(const struct plan_role *role)
 /* Returns the number of nodes that the role asks for, 0 = not by number. */
 static size_t count_asked_nodes(const struct roles_planner *p, const struct plan_role *role)
 {
+        /* A percentage counts from all hosts, not from those left, and gives a node at least. */
         size_t each = (size_t)role->nodes.count;
 
         if (role->nodes.percent)
@@ -109,6 +112,7 @@ static void add_node_rows(const struct roles_planner *p, struct diag *d)
         }
 }
 
+/* Adds the line of the job file; roles of a command line have no place. */
 static void place_role(const struct plan_role *role, struct diag *d)
 {
         if (role->place)
@@ -144,6 +148,7 @@ static void tell_of_role(struct roles_planner *p, size_t role, struct diags *fro
 
 /* ---- which nodes ---- */
 
+/* Makes a free host the role's. Order matters: replicas split the list into equal parts. */
 static void claim_node(struct roles_planner *p, size_t role, int host)
 {
         p->owner[host] = role + 1;
@@ -161,6 +166,7 @@ static size_t claim_free(struct roles_planner *p, size_t role, size_t count)
         return count;
 }
 
+/* HN140, with the nearest name. Returns -EINVAL. */
 static int refuse_unknown_host(struct roles_planner *p, const struct plan_role *role,
                                const char *name)
 {
@@ -181,6 +187,8 @@ static int refuse_unknown_host(struct roles_planner *p, const struct plan_role *
         return -EINVAL;
 }
 
+/* Claims the host called @name. A host named twice by one role counts once; a host of another role
+ * is refused. Spare hosts are not in p->order, and so are unknown here. */
 static int claim_host(struct roles_planner *p, size_t role, const char *name)
 {
         struct diag *d;
@@ -221,6 +229,7 @@ static int expand_list(const char *list, struct strv *names, struct range_error 
         return r;
 }
 
+/* Claims the hosts that the --nodes lists name, before hosts are given by number. */
 static int claim_listed(struct roles_planner *p)
 {
         int r = 0;
@@ -242,6 +251,8 @@ static int claim_listed(struct roles_planner *p)
         return r;
 }
 
+/* Claims hosts for --nodes N and N%. The check for the rest comes here, so that all numbers are in
+ * one message. */
 static int claim_counted(struct roles_planner *p)
 {
         size_t wanted = 0, free_hosts = 0, missing = 0;
@@ -269,6 +280,8 @@ static int claim_counted(struct roles_planner *p)
         return -EINVAL;
 }
 
+/* Gives all free hosts to the role that takes the rest. A job without named roles fails later, in
+ * plan_build(), with a message of its own. */
 static int claim_rest(struct roles_planner *p)
 {
         for (size_t i = 0; i < p->n; i++) {
@@ -310,6 +323,7 @@ static struct part_hosts make_part_hosts(const struct roles_planner *p, const st
         h.inv = p->inv ? xcalloc(index->n, sizeof(*h.inv)) : NULL;
         h.taken = xcalloc(index->n, sizeof(*h.taken));
         for (size_t i = 0; i < index->n; i++) {
+                /* A copy of the struct: texts and lists stay those of the job's hosts. */
                 h.hosts.v[i] = p->hosts->v[index->v[i]];
                 h.hosts.v[i].place = 0; /* the order is that of the places */
                 if (p->inv)
@@ -415,6 +429,8 @@ static int build_part(struct roles_planner *p, size_t role, const struct intlist
         rc = plan_build_beside(&part.plan, &h.hosts, h.inv, &o, h.taken, &d);
         if (rc < 0) {
                 intlist_finish(&part.hosts);
+                /* On the nodes of another role, a plan that succeeds without @taken shows that the
+                 * other role is in the way; else the messages of the failed plan are told. */
                 if (!r->on.role || plan_build(&trial, &h.hosts, h.inv, &o, &unused) < 0 ||
                     !refuse_taken(p, role, nodes))
                         tell_of_role(p, role, &d);
@@ -424,6 +440,7 @@ static int build_part(struct roles_planner *p, size_t role, const struct intlist
                                 if (!intlist_has(&p->taken[part.hosts.v[i]], h.taken[i].v[k]))
                                         intlist_add(&p->taken[part.hosts.v[i]], h.taken[i].v[k]);
                 s->parts = xrealloc(s->parts, s->n_parts + 1, sizeof(*s->parts));
+                /* The part owns the plan and the list from here on. */
                 s->parts[s->n_parts++] = part;
                 tell_of_role(p, role, &d);
         }
@@ -527,6 +544,8 @@ static int build_guest(struct roles_planner *p, size_t role, size_t base)
         return build_part(p, role, &one);
 }
 
+/* Plans roles with nodes of their own, then roles on planned roles, round by round: a role may
+ * stand on a role that stands on another. */
 static int build_parts(struct roles_planner *p)
 {
         bool again = true;
@@ -560,8 +579,10 @@ static void merge_ranks(struct plan *to, struct role_part *part, size_t role, co
                 struct plan_rank *from = &part->plan.ranks[i], *r = &to->ranks[to->world_size];
 
                 *r = *from;
+                /* The list has a new owner; planner_finish() frees the part. */
                 from->gpus = (struct intlist){ 0 };
                 r->rank = to->world_size++;
+                /* Nodes of the whole plan are hosts, so the part's node becomes its host. */
                 r->node = part->hosts.v[from->node];
                 r->local_rank = local[r->node]++;
                 r->world = (int)to->n_worlds - 1;
@@ -582,6 +603,7 @@ static void merge_ranks(struct plan *to, struct role_part *part, size_t role, co
         }
 }
 
+/* Whether both roles are in one world by --world. Roles without a name of a world share none. */
 static bool share_world(const struct plan_role *a, const struct plan_role *b)
 {
         return a->world && b->world && !strcmp(a->world, b->world);
@@ -603,6 +625,8 @@ static void merge_role(struct roles_planner *p, struct plan *to, size_t role)
         free(local);
 }
 
+/* Puts the parts together: worlds in the order of the first role of each, then nodes are numbered
+ * in the order of places. 0, or -EINVAL: too many ranks. */
 static int merge_parts(struct roles_planner *p, struct plan *to)
 {
         size_t ranks = 0, worlds = 0;
@@ -625,6 +649,7 @@ static int merge_parts(struct roles_planner *p, struct plan *to)
         for (size_t i = 0; i < to->n_nodes; i++)
                 to->nodes[i] = (struct plan_node){ .host = i, .node_rank = -1 };
         for (size_t i = 0; i < p->n; i++) {
+                /* The first role of a world brings in the others, so each world is made once. */
                 size_t first = 0;
 
                 while (first < i && !share_world(&p->roles[first], &p->roles[i]))
@@ -646,6 +671,7 @@ static int merge_parts(struct roles_planner *p, struct plan *to)
 
 /* ---- */
 
+/* Frees all but the plan. Parts that were merged have given their lists of devices away. */
 static void planner_finish(struct roles_planner *p)
 {
         for (size_t i = 0; i < p->n; i++) {

@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "wire/msg.h"
 
+/* Makes the rows when the plan has its ranks. A rank waits until its EVENT_RANK_STARTED. */
 static void make_board_rows(struct rank_board *b)
 {
         free(b->rows);
@@ -22,6 +23,7 @@ static void make_board_rows(struct rank_board *b)
                         (struct rank_board_row){ .joined_ms = -1, .step = -1, .written_us = -1 };
 }
 
+/* Forgets what the last process of the rank has told; bytes and the last output stay. */
 static void forget_board_life(struct rank_board_row *r)
 {
         r->joined = false;
@@ -42,12 +44,14 @@ static void begin_board_attempt(struct rank_board *b, int64_t attempt)
         }
 }
 
+/* Changes the life of a rank, and the number of living ranks with it. */
 static void set_life(struct rank_board *b, struct rank_board_row *r, enum rank_life life)
 {
         b->alive += (life == RANK_ALIVE) - (r->life == RANK_ALIVE);
         r->life = life;
 }
 
+/* A rank that had ended before the loss keeps its exit code. */
 static void lose_board_node(struct rank_board *b, int node)
 {
         for (int r = 0; r < b->n; r++)
@@ -73,6 +77,7 @@ static void on_board_event(void *ctx, const struct event *e)
         } else if (e->kind == EVENT_NODE_LOST) {
                 lose_board_node(b, e->node);
         } else if (e->kind == EVENT_RANK_STARTED && r) {
+                /* A rank starts again within the attempt (--restart-scope). */
                 if (r->life == RANK_ENDED)
                         forget_board_life(r);
                 set_life(b, r, RANK_ALIVE);
@@ -82,6 +87,7 @@ static void on_board_event(void *ctx, const struct event *e)
         } else if (e->kind == EVENT_RANK_EXITED && r) {
                 set_life(b, r, RANK_ENDED);
                 r->exit = e->value;
+                /* An end after the order to stop is no failure of the rank. */
                 r->stopped = b->stopping;
         }
 }
@@ -149,6 +155,7 @@ struct rank_board_steps rank_board_steps(const struct rank_board *b)
 
                 if (k->step < 0 || !rank_board_counts_steps(b, r))
                         continue;
+                /* Ended ranks count for the greatest step, but the least is of ranks that go on. */
                 s.most = s.told++ ? MAX(s.most, k->step) : k->step;
                 s.total = MAX(s.total, k->total);
                 if (k->life == RANK_ALIVE && (!lives || k->step < s.least)) {
@@ -166,6 +173,7 @@ double rank_board_rate(struct rank_board *b)
 {
         const struct rank_board_steps s = rank_board_steps(b);
 
+        /* The question itself feeds the rate: without a reader no frames are kept. */
         step_rate_add(&b->pace->rate, events_now_us(b->events), s.told ? s.least : -1);
         return step_rate_now(&b->pace->rate);
 }

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each rank has an unfinished line for each stream. The expression is matched against whole lines,
+ * without colours; a line longer than READY_LINE_MAX is cut, and its beginning is matched. A match
+ * ends the work for these bytes: the caller drops the rank's lines once the rank is ready. Time is
+ * shared as in step_lines.c.
+ */
 #include "head/model/ready_lines.h"
 
 #include <stdio.h>
@@ -26,6 +32,7 @@ struct ready_lines *ready_lines_create(const char *re, int ranks)
 
         r->ranks = ranks;
         r->begun = xcalloc((size_t)ranks * READY_STREAMS, sizeof(*r->begun));
+        /* The options have checked the expression. */
         timed_pattern_open(&r->re, re, &err);
         return r;
 }
@@ -72,6 +79,7 @@ bool ready_lines_put(struct ready_lines *r, int rank, uint8_t stream, const void
                 while (p < end && *p != '\n' && *p != '\r')
                         p++;
                 buf_append(line, from, MIN((size_t)(p - from), READY_LINE_MAX - buf_len(line)));
+                /* The line has no end yet. */
                 if (p++ == end)
                         break;
                 found = buf_len(line) && match_ready_line(r, line);

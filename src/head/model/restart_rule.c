@@ -21,6 +21,7 @@ enum {
                           progress */
 };
 
+/* What a row sees. The result goes to @decision. */
 struct restart_trial {
         const struct restart_history *all;
         const struct restart_past *past; /* of .all: those without progress */
@@ -43,6 +44,7 @@ static bool set_decision(const struct restart_trial *t, enum restart_verb verb, 
         return true;
 }
 
+/* Decides that the program fails, whatever the host; hosts put out for the failure are freed. */
 static bool set_program_decision(const struct restart_trial *t, const char *other)
 {
         t->decision->acquits = true;
@@ -71,6 +73,7 @@ static bool is_same_sort(const struct evidence *a, const struct evidence *b)
                !strcmp(a->text, b->text);
 }
 
+/* Whether both name the same host; false if either names none. */
 static bool is_same_host(const struct evidence *a, const struct evidence *b)
 {
         return *a->host && !strcmp(a->host, b->host);
@@ -98,6 +101,7 @@ static int count_in_vain(const struct restart_trial *t)
 
 /* ---- the rows ---- */
 
+/* Each row is a function; the texts of restart_rules tell the failure and the decision. */
 static bool decide_own(const struct restart_trial *t)
 {
         return t->now->kind == EVIDENCE_NONE &&
@@ -112,6 +116,8 @@ static bool decide_given_up(const struct restart_trial *t)
                             t->limits->give_up);
 }
 
+/* Equal failures on the same or on other hosts: the program repeats itself. Failures that may be of
+ * a host are decided before. */
 static bool decide_same_failure(const struct restart_trial *t)
 {
         for (size_t i = 0; i < t->n && !t->now->progress; i++)
@@ -128,6 +134,7 @@ static bool decide_missing(const struct restart_trial *t)
                set_decision(t, RESTART_STOP, "no node could start the program");
 }
 
+/* A host that is gone cannot be used again, whether at fault or not. */
 static bool decide_lost(const struct restart_trial *t)
 {
         return t->now->kind == EVIDENCE_LOST &&
@@ -140,6 +147,8 @@ static bool decide_drained(const struct restart_trial *t)
                set_decision(t, RESTART_HOST_OUT, "%s was drained", t->now->host);
 }
 
+/* What belongs to a node alone fails there once or twice; on the third host the failure follows the
+ * program. */
 static bool decide_node(const struct restart_trial *t)
 {
         const char *other = NULL;
@@ -197,6 +206,8 @@ static void read_suspicion(struct suspicion *ret, const struct restart_trial *t)
         }
 }
 
+/* Decides about failures that a host may cause, but a program as well: faults, hangs, GPUs. One
+ * such failure is no proof, so the same hosts are tried again. */
 static bool decide_suspect(const struct restart_trial *t)
 {
         const struct evidence *now = t->now;
@@ -224,6 +235,7 @@ static bool decide_suspect(const struct restart_trial *t)
         if (s.elsewhere)
                 return set_decision(t, RESTART_SAME, "%s%s is not the only host with it", what,
                                     now->host);
+        /* Progress between speaks for the host, so the job must be able to go on without it. */
         if (s.times >= TIMES_OUT && t->limits->replaceable)
                 return set_decision(t, RESTART_HOST_OUT, "%s%d times on %s%s", what, s.times,
                                     now->host,
@@ -234,6 +246,8 @@ static bool decide_suspect(const struct restart_trial *t)
         return set_decision(t, RESTART_SAME, "%sthe first time on %s", what, now->host);
 }
 
+/* Memory and shared file systems may recover, so one more try is made. A host is not to blame: its
+ * successor would run full in the same way. */
 static bool decide_resource(const struct restart_trial *t)
 {
         const struct evidence *now = t->now;
@@ -298,6 +312,7 @@ void restart_decide(struct restart_decision *ret, const struct restart_history *
         size_t first = now->progress ? h->n : 0;
         int in_vain;
 
+        /* Attempts before the last one with progress are over; after progress now, all are. */
         for (size_t i = 0; i < h->n && !now->progress; i++)
                 if (h->v[i].evidence.progress)
                         first = i + 1;

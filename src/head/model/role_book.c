@@ -23,6 +23,7 @@
 #define ROLE_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 #define BLANKS       " \t\n"
 
+/* A reserved port of an instance; 0 = not known yet. */
 struct role_port {
         char *name;
         uint32_t number;
@@ -34,6 +35,7 @@ struct role_instance {
         size_t n_ports, cap_ports;
 };
 
+/* A host of a role, so that {ROLE.hosts} names each once without a search of the list. */
 struct role_host {
         char *name;
         UT_hash_handle hh;
@@ -115,6 +117,7 @@ static void free_instance(struct role_instance *i)
         free(i->addr);
 }
 
+/* Forgets the instances of a role. Names and ports of the role stay, for the next attempt. */
 static void clear_role_entry(struct role_entry *e)
 {
         struct role_host *h, *next;
@@ -171,6 +174,7 @@ bool role_book_is_replicated(const struct role_book *b, int role)
         return b->v[role].replicated;
 }
 
+/* Returns the number of the role whose name is @len bytes, -1 = there is none. */
 static int find_book_role(const struct role_book *b, const char *name, size_t len)
 {
         for (size_t r = 0; r < b->n; r++)
@@ -208,6 +212,7 @@ const struct intlist *role_book_referred(const struct role_book *b, int role)
         return &b->v[role].referred;
 }
 
+/* Adds a host to the list of the role, once. @host is lent by its instance, and lives as long. */
 static void note_role_host(struct role_entry *e, char *host)
 {
         struct role_host *h;
@@ -238,6 +243,7 @@ const char *role_book_address(const struct role_book *b, int role, int instance)
         return b->v[role].v[instance].addr;
 }
 
+/* Returns the port of an instance, lent; NULL = none is reserved under this name. */
 static struct role_port *find_role_port(const struct role_instance *i, const char *name, size_t len)
 {
         for (size_t k = 0; k < i->n_ports; k++)
@@ -286,6 +292,7 @@ json_t *role_book_json(const struct role_book *b)
 
 /* ---- reading ---- */
 
+/* Makes a fault of @len bytes, with carets under @n bytes from @at, at least one. */
 static struct reference make_fault(enum reference_fault fault, size_t len, size_t at, size_t n)
 {
         return (struct reference){
@@ -299,6 +306,7 @@ static size_t find_closing_brace(const char *text)
         size_t depth = 0;
 
         for (size_t i = 0; text[i]; i++) {
+                /* `each` may have references in its TEXT, whose braces come in pairs. */
                 depth += text[i] == '{';
                 depth -= text[i] == '}';
                 if (!depth)
@@ -351,6 +359,7 @@ static struct reference read_role_word(const struct role_book *b, const char *te
         if (!word || !text[at + word] || !strchr("}:", text[at + word]))
                 return (struct reference){ .role = -1, .len = 1 };
         kind = find_role_word(text + at, word);
+        /* A colon must follow exactly the words that take a name or a text. */
         fits = kind && (text[at + word] == ':') == (kind >= REFERENCE_PORT);
         role = find_book_role(b, text + 1, name);
         if (role < 0)
@@ -385,6 +394,7 @@ static struct reference read_reference(const struct role_book *b, const char *te
                 return r;
         if (!r.kind && !r.fault)
                 return (struct reference){ .role = -1, .len = 1 };
+        /* A backslash also silences a fault: the text stays as it is. */
         r.escaped = true;
         r.len++;
         r.fault = FAULT_NONE;
@@ -403,6 +413,7 @@ static struct diag *add_reference_error(struct book_pass *p, int id, size_t at, 
         struct diag *d;
         va_list ap;
 
+        /* An error counts even where no messages are wanted. */
         p->rc = -EINVAL;
         if (!p->diags)
                 return NULL;
@@ -427,6 +438,8 @@ static char *make_near_name(const char *word, size_t len, const char *const *nam
         return near ? xasprintf("did you mean `%s`?", near) : xstrdup(otherwise);
 }
 
+/* HN414 with the roles of the job. @text begins at the reference, @base is its offset in the text
+ * of @p; so in the functions below. */
 static void add_unknown_role(struct book_pass *p, const char *text, size_t base,
                              const struct reference *r)
 {
@@ -450,6 +463,7 @@ static void add_unknown_role(struct book_pass *p, const char *text, size_t base,
                   text + r->at);
 }
 
+/* A known word gets here without its colon, or with one too many. */
 static void add_unknown_word(struct book_pass *p, const char *text, size_t base,
                              const struct reference *r)
 {
@@ -486,6 +500,8 @@ static void add_reference_fault(struct book_pass *p, const char *text, size_t ba
 
 /* ---- the first pass ---- */
 
+/* Reserves a port of the reference; @role -1 = the text is of no role, and {port:NAME} means
+ * nothing. */
 static void note_port(struct role_book *b, struct book_pass *p, int role, const char *name,
                       size_t base, size_t n)
 {
@@ -556,6 +572,8 @@ static void append_role_address(struct buf *to, const char *addr, char next)
         buf_printf(to, next == ':' && strchr(addr, ':') ? "[%s]" : "%s", addr);
 }
 
+/* Appends the number of a port. A plan that was only asked for has no numbers, and shows words in
+ * their place. */
 static void append_role_port(struct book_pass *p, struct buf *to, const struct role_entry *e,
                              const struct role_instance *i, const char *name, size_t base, size_t n)
 {
@@ -580,6 +598,8 @@ struct book_place {
 static void expand_pieces(struct book_pass *p, struct buf *to, const char *text, size_t base,
                           struct book_place place);
 
+/* Appends the text of `each` once for each instance, with blanks between. The first error ends the
+ * work, else each instance would repeat it. */
 static void expand_each(struct book_pass *p, struct buf *to, const char *text, size_t base,
                         const struct reference *r)
 {
@@ -673,6 +693,7 @@ static void expand_pieces(struct book_pass *p, struct buf *to, const char *text,
         }
 }
 
+/* Returns the expanded text, malloc'ed; after an error, p->rc, its content means nothing. */
 static char *expand_book_text(struct book_pass *p, const char *text, size_t base,
                               struct book_place place)
 {
@@ -682,6 +703,7 @@ static char *expand_book_text(struct book_pass *p, const char *text, size_t base
         return buf_len(&to) ? buf_steal(&to) : xstrdup("");
 }
 
+/* A text of no role has no instance, whatever the caller passes. */
 static struct book_place find_book_place(const struct role_text *t, int instance)
 {
         return (struct book_place){ t->role, t->role < 0 ? -1 : instance, false };
@@ -727,6 +749,7 @@ int role_book_expand(const struct role_book *b, const struct role_text *t, int i
         struct reference r = read_reference(b, t->text, 0, false);
         CLEANUP(strv_finish) struct strv words = STRV_INIT;
 
+        /* The whole argument is `each`: its words become arguments, as a shell would split them. */
         if (r.kind == REFERENCE_EACH && !r.escaped && !t->text[r.len] && b->v[r.role].n)
                 for (size_t i = 0; i < b->v[r.role].n && !p.rc; i++)
                         expand_words(&p, &words, &r, (int)i);

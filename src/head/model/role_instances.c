@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An instance is a rank: each rank of a role, or rank 0 of a replica for a role that is replicated.
+ * The ports of a node and world are one list, which the node reserves. Both functions below count
+ * along plan_node.ranks, so the place of an instance is the number of ports before it.
+ */
 #include "head/model/role_instances.h"
 
 #include "head/model/plan.h"
@@ -18,6 +23,7 @@ static size_t count_instance_ports(const struct role_book *b, const struct plan 
         const struct intlist *ranks = &p->nodes[node].ranks;
         size_t n = 0;
 
+        /* @last -1 is no rank, so all are counted. */
         for (size_t i = 0; i < ranks->n && ranks->v[i] != last; i++) {
                 const struct plan_rank *r = &p->ranks[ranks->v[i]];
 

@@ -14,6 +14,7 @@
 #include "base/printable.h"
 #include "head/core/json_text.h"
 
+/* Adds a zeroed entry. The pointer holds up to the next call. */
 static struct listed_role *add_role_entry(struct role_list *p)
 {
         p->v = xrealloc(p->v, p->n + 1, sizeof(*p->v));
@@ -89,6 +90,7 @@ void role_list_from_plan(struct role_list *p, const struct plan *plan)
         count_entry_replicas(p);
 }
 
+/* Reads a number of a record, which a user may have changed; 0 if it is missing or out of range. */
 static int read_entry_number(const json_t *j, const char *name)
 {
         json_int_t n = json_integer_value(json_object_get(j, name));
@@ -108,6 +110,8 @@ void role_list_load(struct role_list *p, const json_t *roles, int n_ranks)
                 int first = read_entry_number(j, "first"), size = read_entry_number(j, "size");
                 int end = p->n ? p->v[p->n - 1].first + p->v[p->n - 1].size : 0;
 
+                /* Entries must follow each other without overlap: role_list_find() halves the
+                 * list. */
                 if (!name || first < end || size <= 0 || size > n_ranks - first)
                         continue;
                 *add_role_entry(p) = (struct listed_role){
@@ -177,7 +181,8 @@ int role_list_number(const struct listed_role *entry, int rank)
         return rank - entry->first + entry->role_rank;
 }
 
-/* Returns the number of the replica for a name; -1 = the role has no other. */
+/* Returns the number of the replica for a name; -1 = the role has no other, and names leave the
+ * number out. */
 static int name_replica(const struct listed_role *entry)
 {
         return entry && entry->replicas > 1 ? entry->replica : -1;
@@ -202,6 +207,7 @@ const char *role_list_name(const struct role_list *p, int rank, char to[PLAN_RAN
                               entry ? role_list_number(entry, rank) : rank, to);
 }
 
+/* Writes the short form. Names of roles are cut, so that all parts fit PLAN_RANK_NAME_MAX. */
 static const char *label_rank(const char *role, int replica, int number,
                               char to[PLAN_RANK_NAME_MAX])
 {
@@ -258,6 +264,7 @@ char *role_list_ranks_name(const struct role_list *p, const struct intlist *rank
         own = fold_entry_ranks(entry, ranks, 0, &end);
         if (name_replica(entry) >= 0)
                 snprintf(replica, sizeof(replica), ":%d", entry->replica);
+        /* All ranks are of one role and world, so its name stands once in front. */
         if (end == ranks->n)
                 return xasprintf("role %s%s, rank%s %s", entry->name, replica,
                                  ranks->n == 1 ? "" : "s", own);
@@ -295,6 +302,7 @@ static void count_role(const struct role_list *p, size_t i, bool first, bool bri
         const struct listed_role *role = &p->v[i];
         int ranks = 0, replicas = 0, nodes = role->nodes;
 
+        /* Replicas of a role stand side by side, behind the first. */
         for (size_t k = i; k < p->n && !strcmp(p->v[k].name, role->name); k++, replicas++) {
                 ranks += p->v[k].size;
                 nodes = MAX(nodes, p->v[k].nodes);
@@ -400,6 +408,7 @@ static struct role_choice read_choices(const char *text, bool has_replicas)
 
         if (!*text)
                 return c;
+        /* One number is a replica where the role has several, else a rank. */
         c.replica = has_replicas ? n : -1;
         c.rank = has_replicas ? -1 : n;
         c.good = n >= 0 && (!second || has_replicas);
@@ -439,6 +448,7 @@ struct role_span *role_list_choose(const struct role_list *p, const char *text, 
 
                 if (!is_entry_of(entry, text, len))
                         continue;
+                /* For the message, if no entry of the role has the number. */
                 last = entry;
                 c = read_choices(text + len, entry->replicas > 1);
                 if (!c.good || (c.replica >= 0 && c.replica != entry->replica))

@@ -24,15 +24,16 @@ enum order_life {
         ORDER_ENDED, /* all ranks */
 };
 
+/* An instance of a role. @restarting: its ranks end, and are to start again. */
 struct order_instance {
-        int living;
+        int living; /* ranks not ended, also before the start */
         bool ready, restarting;
 };
 
 struct order_role {
         enum order_life life;
-        int n_ended, n_ready;
-        bool *ended; /* by rank */
+        int n_ended, n_ready; /* ranks; instances */
+        bool *ended;          /* by rank */
         struct order_instance *instances;
         int64_t limit_ms; /* of readiness, in GOING, or drain; -1 = none */
         bool told;        /* ROLE_TELL */
@@ -43,11 +44,12 @@ struct role_order {
         size_t n;
         bool has_main;
         enum order_phase phase;
+        /* --linger, and when that time is over on the clock of the inputs. */
         int64_t linger_ms, linger_until;
         struct order_role *roles;
         struct role_decision end; /* DRAINING */
         struct role_decision *queue;
-        size_t n_queue, cap, taken;
+        size_t n_queue, cap, taken; /* @taken: decisions that role_order_next() has given out */
 };
 
 /* ---- cycles ---- */
@@ -63,6 +65,8 @@ static bool follow_after(const struct role_rule *rules, int role, int *seen, int
         for (size_t i = 0; i < after->n; i++) {
                 int next = after->v[i];
 
+                /* The role is on the way: the cycle is the end of the path from there on, moved to
+                 * the front. */
                 if (seen[next] > 0) {
                         intlist_add(path, next);
                         for (size_t k = 0; k + (size_t)seen[next] <= path->n; k++)
@@ -109,6 +113,7 @@ bool role_order_next(struct role_order *o, struct role_decision *ret)
         return true;
 }
 
+/* Adds the last decision. Inputs that follow change nothing. */
 static void end_job(struct role_order *o, struct role_decision end)
 {
         o->phase = ORDER_OVER;
@@ -118,6 +123,7 @@ static void end_job(struct role_order *o, struct role_decision end)
 
 /* ---- queries ---- */
 
+/* Whether ranks of the role run, or are to run after ROLE_START. */
 static bool is_living(const struct order_role *r)
 {
         return r->life == ORDER_STARTING || r->life == ORDER_RUNNING;
@@ -149,7 +155,8 @@ static bool is_awaited(const struct role_order *o, int role)
         return o->rules[role].is_main || !o->has_main;
 }
 
-/* Returns an unfinished role --after @role or with a reference to @role, -1 = none. */
+/* Returns an unfinished role --after @role or with a reference to @role, -1 = none. A role that has
+ * not started needs @role as well. */
 static int find_needer(const struct role_order *o, int role)
 {
         for (size_t r = 0; r < o->n; r++)
@@ -166,6 +173,7 @@ bool role_order_waits(const struct role_order *o, int role, int other)
                !is_role_ready(o, other);
 }
 
+/* Returns a role that has not started because @role is not ready, -1 = none. */
 static int find_waiting_role(const struct role_order *o, int role)
 {
         for (size_t r = 0; r < o->n; r++)
@@ -186,6 +194,7 @@ int64_t role_order_deadline(const struct role_order *o)
         if (o->phase == ORDER_LINGERING)
                 return o->linger_until;
         for (size_t r = 0; o->phase != ORDER_OVER && r < o->n; r++) {
+                /* Limits of readiness while the job goes on, of drains after a failure. */
                 int64_t limit = o->roles[r].limit_ms;
 
                 if (limit >= 0 && (first < 0 || limit < first))
@@ -210,6 +219,7 @@ static bool classify_end(const struct role_order *o, int role, int rank, int cod
         ret->reason = ROLE_END_FAILED;
         if (code && !allowed && (is_awaited(o, role) || needer >= 0))
                 return true;
+        /* The rules below fail the job even when the rank ended with 0. */
         ret->code = code ? code : EXIT_FAILURE;
         if (last && rule->probed && waiter >= 0) {
                 ret->reason = ROLE_END_UNREADY;
@@ -259,6 +269,8 @@ bool role_order_lingers(const struct role_order *o)
 
 /* ---- starts ---- */
 
+/* Decides the start of a role; @instance -1 = all. The limit of readiness runs from the real
+ * start. */
 static void start_role(struct role_order *o, int role, int instance)
 {
         o->roles[role].life = ORDER_STARTING;
@@ -290,11 +302,12 @@ static void set_instance_ready(struct role_order *o, int role, int instance)
 
         r->n_ready += !r->instances[instance].ready;
         r->instances[instance].ready = true;
+        /* In a drain the limit is that of the drain, and stays. */
         if (is_role_ready(o, role) && o->phase == ORDER_GOING)
                 r->limit_ms = -1;
 }
 
-/* Makes a role ready whose start suffices. */
+/* Makes a role ready whose start suffices. Also at the end of a role whose start was never told. */
 static void set_role_started(struct role_order *o, int role)
 {
         for (int i = 0; !o->rules[role].probed && i < o->rules[role].n_instances; i++)
@@ -309,6 +322,7 @@ static void finish_drain(struct role_order *o, int64_t now)
         bool drains = false;
 
         for (size_t r = 0; r < o->n; r++) {
+                /* -1 is below each time, so roles without a drain stay as they are. */
                 if (!is_living(&o->roles[r]) || o->roles[r].limit_ms <= now)
                         o->roles[r].limit_ms = -1;
                 drains = drains || o->roles[r].limit_ms >= 0;
@@ -317,6 +331,8 @@ static void finish_drain(struct role_order *o, int64_t now)
                 end_job(o, o->end);
 }
 
+/* Fails the job: no role starts any more, drains begin, and ROLE_END follows the last drain, at
+ * once where there is none. ROLE_FAIL tells a reason that no rank's end tells. */
 static void fail_order(struct role_order *o, struct role_decision end, int64_t now)
 {
         o->phase = ORDER_DRAINING;
@@ -369,6 +385,7 @@ static void check_ready_limits(struct role_order *o, int64_t now)
 
         if (limit < 0 || limit > now)
                 return;
+        /* The role whose limit is over, and its first instance that is not ready. */
         while (o->roles[role].limit_ms != limit)
                 role++;
         while (o->roles[role].instances[i].ready)
@@ -411,6 +428,7 @@ void role_order_started(struct role_order *o, int role, int64_t now)
         set_role_started(o, role);
         if (o->phase != ORDER_GOING)
                 return;
+        /* All instances may have become ready before the last rank has started. */
         if (rule->probed && rule->ready_timeout_ms && !is_role_ready(o, role))
                 r->limit_ms = now + rule->ready_timeout_ms;
         start_roles(o);
@@ -462,6 +480,7 @@ static void tell_ended_helper(struct role_order *o, int role, int rank, int code
 
 /* ---- restarts ---- */
 
+/* Counts the ranks of the instance as living again, and the instance as not ready. */
 static void reset_instance(struct role_order *o, int role, int instance)
 {
         struct order_role *r = &o->roles[role];
@@ -484,6 +503,7 @@ static void start_ended_again(struct role_order *o, int role)
         struct order_role *r = &o->roles[role];
         bool whole = rule->scope == ROLE_SCOPE_ROLE;
 
+        /* A whole role starts together: a rank that starts early would meet ranks of before. */
         if (whole && r->n_ended < rule->n_ranks)
                 return;
         for (int i = 0; i < rule->n_instances; i++)

@@ -24,7 +24,9 @@
 
 enum {
         STREAMS = 2,
+        /* The whole line and nine groups, as \1 to \9 of POSIX. */
         GROUPS = 10,
+        /* Any number of 18 digits fits an int64_t. */
         DIGITS_MAX = 18,
 };
 
@@ -49,6 +51,7 @@ int step_lines_check(const char *re, struct error *err)
 
         if (r < 0)
                 return r;
+        /* Without a group a line could match, but would have no step. */
         r = compiled.re_nsub ? 0 : err_set(err, EINVAL, "it has no group for the step");
         regfree(&compiled);
         return r;
@@ -74,10 +77,13 @@ static bool match_line(struct step_lines *s, int rank, const void *text, size_t 
         regmatch_t m[GROUPS];
         int n = 0;
 
+        /* A blank line, as between \r and \n, is not worth the time. */
         if (!len || len > STEP_LINE_MAX)
                 return false;
         memcpy(line, text, len);
         line[len] = '\0';
+        /* Colours would stand between the words of the expression; the plain text is never
+         * longer. */
         if (memchr(line, '\033', len)) {
                 CLEANUP(free_textp) char *plain = escapes_copy_plain(line);
 
@@ -94,6 +100,7 @@ static bool match_line(struct step_lines *s, int rank, const void *text, size_t 
         return n;
 }
 
+/* A carriage return ends a line, too: progress bars write no newline. */
 static bool ends_step_line(char c)
 {
         return c == '\n' || c == '\r';
@@ -138,6 +145,8 @@ void step_lines_put(struct step_lines *s, int rank, uint8_t stream, const void *
         l = &s->lines[rank * STREAMS + (stream == MSG_STDERR)];
         while (first < end && !ends_step_line(*first))
                 first++;
+        /* The bytes end at least one line. The beginning of the first may have come before, so that
+         * line is tried last: the newest step counts. */
         if (first < end) {
                 while (!ends_step_line(rest[-1]))
                         rest--;
@@ -147,6 +156,7 @@ void step_lines_put(struct step_lines *s, int rank, uint8_t stream, const void *
                 l->too_long = false;
                 p = rest;
         }
+        /* The rest of such a line is passed over up to its end, and takes no memory. */
         l->too_long |= buf_len(&l->begun) + (size_t)(end - p) > STEP_LINE_MAX;
         if (l->too_long)
                 buf_finish(&l->begun);

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The mean time of a step is taken from the first step and the greatest one, and from the times of
+ * the first and the last report: ranks report the same step one after another, so single intervals
+ * would tell little. A restart, or a role that counts rather than the one before, begins anew.
+ */
 #include "head/model/step_pace.h"
 
 #include <string.h>
 
 #include "base/macros.h"
 
+/* Both must have passed without a step: a run with long steps does not stand still. */
 enum { STILL_US = 10000000, STILL_STEPS = 10 };
 
 /* The role is still to be chosen. */
@@ -19,6 +25,7 @@ void step_pace_choose(struct step_pace *p, const char *role, int program)
 
         while (place < n && strcmp(p->of.main_roles->v[place], role) != 0)
                 place++;
+        /* Roles beside --main come behind, in the order of the line. */
         if (place == n)
                 place += (size_t)program;
         if (p->of.role && p->of.place <= place)

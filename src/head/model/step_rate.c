@@ -11,6 +11,8 @@
 
 #include "base/macros.h"
 
+/* Spans begin 300 ms behind the half seconds, so that two questions at a whole second, one a little
+ * late, fall into one span. */
 enum { GAP_US = 500000, GAP_BEGINS_US = 300000, NOW_US = 10000000, FEW_STEPS = 3 };
 enum { BAR_US = 5000000, BARS_LEAST = 3 };
 
@@ -56,6 +58,7 @@ double step_rate_now(const struct step_rate *r)
                 steps = r->step[newest] - r->step[at];
                 us = r->us[newest] - r->us[at];
         }
+        /* A rate over less time would jump with each step. */
         return us >= GAP_US / 2 ? (double)steps * 1e6 / (double)us : 0;
 }
 
@@ -92,6 +95,7 @@ void step_rate_spark(const struct step_rate *r, char *to, size_t size)
                 most = MAX(most, rates[shown]);
                 shown++;
         }
+        /* Two bars show no course, and a run without a step has no scale. */
         if (shown < BARS_LEAST || most <= 0)
                 return;
         for (size_t i = shown; i-- > 0 && at < size;)

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The first signal is the first order. A later one is another order only if no single cause sends
+ * both: a second INT by a key, or a second TERM after a while. HUP comes twice from each terminal
+ * that closes, so HUP never repeats an order.
+ */
 #include "head/model/stop_orders.h"
 
 #include <signal.h>
@@ -13,6 +18,7 @@ static bool is_again(const struct stop_orders *o, int signo, int64_t now_ms)
 {
         if (signo == SIGINT && o->int_ms)
                 return now_ms - o->int_ms > SAME_KEY_MS;
+        /* The first INT behind a TERM or HUP: of the same cause within a second, else of a user. */
         if (signo == SIGINT)
                 return now_ms - o->first_ms > SAME_CAUSE_MS;
         return signo == SIGTERM && o->term_ms && now_ms - o->term_ms > SAME_CAUSE_MS;

@@ -20,6 +20,7 @@ static void split_range(int above, size_t from, size_t to, size_t k, int *parent
         size_t n = to - from, ranges = MIN(n, k);
 
         for (size_t i = 0; i < ranges; i++) {
+                /* The first ranges take the nodes left over, one each. */
                 size_t len = n / ranges + (i < n % ranges);
 
                 parent[from] = above;
