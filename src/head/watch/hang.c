@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * A look ends in one of three functions here: hang_found() for a look of --hang-after, hang_asked()
+ * for a user's, hang_last() before the ranks are stopped. Each tells the job which rank is to blame
+ * (job_blame()); only hang_found() lets the job act as --on-hang says.
+ *
  * The stacks go to the file hang.txt of the records, by the recorder's thread: a slow disk holds
  * nothing up.
  */
@@ -43,6 +47,7 @@ static void keep_stacks(const struct run_view *r, const json_t *answer, struct d
                 diag_note(d, "all stacks are in %s/%s/hang.txt", folder, r->id);
 }
 
+/* Whether the finding is enough to act without a user. An unsure one is only shown. */
 static bool is_sure_hang(const struct why_finding *f)
 {
         return f->kind != WHY_NO_HANG && f->is_sure;
@@ -56,6 +61,7 @@ void hang_found(const struct run_view *r, const struct why_finding *f, const jso
         char age[32];
 
         format_duration(age, sizeof(age), r->o->hang_after_ms * 1000);
+        /* No warning for a run that may be well, but a line of the log. */
         if (!hangs)
                 log_line(LOG_INFO, "no rank%s has gone on for %s, but %s",
                          r->plan->n_worlds > 1 ? " of a world" : "", age, f->text);
@@ -86,6 +92,7 @@ void hang_last(const struct run_view *r, const struct why_finding *f, const json
         size_t width = diag_row_width(STDERR_FILENO);
         struct diags d = DIAGS_INIT;
 
+        /* After a wait in vain the brief names the missed rank even without a hang. */
         if (f->brief && (f->kind != WHY_NO_HANG || job_outcome(r->job)->cause.waited))
                 job_blame(r->job, f);
         keep_stacks(r, answer,

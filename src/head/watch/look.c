@@ -40,11 +40,15 @@
 #include "head/why/why_tell.h"
 
 enum {
+        /* Limits of the steps. Stacks of all ranks take the longest: a debugger may read one rank
+         * after another. */
         LOOK_MS = 3000,
         LAST_LOOK_MS = 1500, /* each of two steps before the ranks are stopped */
         FIRST_STACKS_MS = 12000,
         ALL_STACKS_MS = 30000,
         ANSWER_MS = 3000, /* beyond the limit of an order */
+        /* Ranks with stacks in step 2: outliers of a job, and ranks to compare with in each world.
+         * In a job of SMALL_WORLD ranks, all. */
         OUTLIERS_MAX = 16,
         NORMAL_RANKS = 2,
         SMALL_WORLD = 16,
@@ -76,6 +80,7 @@ struct look {
         int64_t first_ms; /* of the first stacks */
         uint32_t number;  /* of the newest order */
         bool *asked;      /* by node: answers are still to come */
+        /* Nodes with an answer still to come; 0 ends a step early, once the table is there. */
         size_t n_asked;
         struct why_rank *ranks;
         size_t n;
@@ -83,6 +88,7 @@ struct look {
         struct look_flight flight;
 };
 
+/* Frees what one look has gathered. The object stays for the next look. */
 static void drop_why_ranks(struct look *w)
 {
         look_ras_finish(&w->ras);
@@ -117,6 +123,7 @@ static void tell_why(struct look *w, json_t *answer, bool last)
         json_decref(answer);
 }
 
+/* Returns all stacks and the answers of RAS for hang.txt and `hnlaunch why`, malloc'ed. */
 static char *make_report(const struct look *w, const struct why_finding *f)
 {
         CLEANUP(free_textp) char *stacks = why_report(f, w->ranks, w->n);
@@ -152,6 +159,8 @@ static void note_told(struct look *w, struct why_finding *f)
                 strv_push(&f->notes, text);
 }
 
+/* Finds and tells what the look knows so far; @last: the look is over. The first answer comes only
+ * with a hang that the table shows. */
 static void answer_why(struct look *w, bool last)
 {
         struct why_finding f;
@@ -179,6 +188,7 @@ static void answer_why(struct look *w, bool last)
         }
         if (dumps)
                 json_object_set_new(answer, "dumps", json_text(dumps));
+        /* The answer is handed on before tell_why(), which resets @unasked. */
         if (last && w->unasked)
                 hang_found(w->r, &f, answer);
         else if (last && !w->last)
@@ -206,6 +216,7 @@ static void order_look(struct look *w, enum inspect_what what, const bool *chose
         size_t n_nodes = w->r->plan->n_nodes;
         struct inspect_order *orders = xcalloc(n_nodes, sizeof(*orders));
 
+        /* Answers to an older order no longer count. */
         w->number++;
         w->n_asked = 0;
         memset(w->asked, 0, n_nodes * sizeof(*w->asked));
@@ -233,6 +244,8 @@ static void order_look(struct look *w, enum inspect_what what, const bool *chose
 static void on_step_over(uv_timer_t *timer);
 static void take_table(void *ctx, const struct rank_table *t);
 
+/* Begins step 2 or 3. With no node to ask the step ends at once, by the timer, so the stack of
+ * callers does not grow. */
 static void begin_stacks(struct look *w, enum why_step step, const bool *chosen, int limit_ms)
 {
         w->step = step;
@@ -282,6 +295,8 @@ static bool is_all_beside(const struct look *w)
         return !look_ras_is_asked(&w->ras) && !w->flight.n_asked;
 }
 
+/* Whether step 2 shows a hang, or RAS has told of communicators. An unasked look has ranks dump
+ * only then: a dump disturbs a rank that is well. */
 static bool may_be_hang(struct look *w)
 {
         struct why_finding f;
@@ -293,6 +308,7 @@ static bool may_be_hang(struct look *w)
         return is_hang;
 }
 
+/* Goes on to the next step: called when all answers are there, or the limit is over. */
 static void end_step(struct look *w)
 {
         bool *chosen;
@@ -306,6 +322,7 @@ static void end_step(struct look *w)
                 answer_why(w, false);
                 chosen = xcalloc(w->n, sizeof(*chosen));
                 choose_first_ranks(w, chosen);
+                /* The pause counts from the order, as stacks may take longer than the pause. */
                 w->first_ms = clock_ms();
                 begin_stacks(w, WHY_FIRST_STACKS, chosen, FIRST_STACKS_MS);
                 free(chosen);
@@ -320,6 +337,7 @@ static void end_step(struct look *w)
                         look_flight_begin(&w->flight, w->r, ++w->number, w->ras.until);
                 begin_stacks(w, WHY_ALL_STACKS, NULL, ALL_STACKS_MS);
                 break;
+        /* RAS and flight recorders began with the look, and get the rest of their own time. */
         case WHY_ALL_STACKS:
                 if (!is_all_beside(w) && clock_ms() < w->ras.until) {
                         w->step = WHY_BESIDE;
@@ -349,6 +367,8 @@ static void on_step_over(uv_timer_t *timer)
 
 /* --- evidence --------------------------------------------------------------------------------- */
 
+/* Takes what the table tells of a rank. The row of a silent node is old: the rank counts as one
+ * that did not answer. */
 static void take_row(struct why_rank *to, const struct rank_row *r, uint32_t number)
 {
         static const enum why_life lives[] = {
@@ -363,6 +383,7 @@ static void take_row(struct why_rank *to, const struct rank_row *r, uint32_t num
                 return;
         }
         to->life = lives[r->known];
+        /* The agent finds no process for the rank: its end is on the way. */
         if (r->known == RANK_ROW_ALIVE && !r->k.state)
                 to->life = WHY_ENDED;
         *to->wait = '\0';
@@ -398,6 +419,8 @@ static void take_table(void *ctx, const struct rank_table *t)
 
                 memcpy(wait, r->wait, sizeof(wait));
                 take_row(r, &t->rows[i], w->number);
+                /* A wait that seems to have begun shortly after the first table may be the same
+                 * one. */
                 if (again && has_come_through(wait, r, before_ms - CLOCK_SLACK_MS))
                         r->moved = true;
         }
@@ -412,6 +435,8 @@ static void take_inspected(void *ctx, int node, struct inspected *m)
         struct look *w = ctx;
         bool done = !m->left;
 
+        /* A late answer, or one that was not asked for. Parts may come in any number; the last has
+         * .left 0. */
         if (w->step <= WHY_IDLE || m->number != w->number || !w->asked[node])
                 return;
         if (m->rank < w->n && node_of(w, m->rank) == node)
@@ -422,6 +447,7 @@ static void take_inspected(void *ctx, int node, struct inspected *m)
                 end_step(w);
 }
 
+/* Hands on an answer of RAS. The last one may end the look, if all else is known. */
 static void take_ras(void *ctx, int node, struct ras_reply *m)
 {
         struct look *w = ctx;
@@ -433,6 +459,8 @@ static void take_ras(void *ctx, int node, struct ras_reply *m)
                 end_step(w);
 }
 
+/* Hands on a part of a dump. -EPROTO with @err: the node breaks the protocol, and is given up by
+ * the caller. */
 static int take_flight(void *ctx, int node, const struct dump *m, struct error *err)
 {
         struct look *w = ctx;
@@ -448,6 +476,7 @@ static int take_flight(void *ctx, int node, const struct dump *m, struct error *
 
 /* --- life cycle ------------------------------------------------------------------------------- */
 
+/* Begins step 1. The table was asked for by the caller, which shows that ranks run. */
 static void begin_steps(struct look *w)
 {
         const struct plan *plan = w->r->plan;
@@ -475,6 +504,7 @@ static void begin_steps(struct look *w)
         w->has_table = false;
         if (!w->unasked && !w->last)
                 job_begin_look(w->r->job);
+        /* Before a stop, RAS and dumps have no time beyond both steps. */
         until = clock_ms() + (w->last ? 2 * LAST_LOOK_MS : BESIDE_MS);
         look_ras_begin(&w->ras, w->r, ++w->number, until);
         if (!w->unasked)
@@ -517,6 +547,7 @@ static void on_quiet_job(void *ctx)
         request_look(w, false);
 }
 
+/* False: the ranks are stopped without a look, because another look goes on, or no rank runs. */
 static bool on_last_look(void *ctx)
 {
         struct look *w = ctx;
@@ -546,6 +577,8 @@ static void *create_look(const struct run_view *r, struct job_config *c)
         return w;
 }
 
+/* Answers that still come find WHY_CLOSED. The memory goes in destroy(), after the loop has closed
+ * the timer. */
 static void close_look(void *self)
 {
         struct look *w = self;

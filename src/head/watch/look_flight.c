@@ -20,6 +20,7 @@
 enum {
         DUMPS_MS = 5000,       /* a monitor thread reads its FIFO about once a second */
         DUMPS_MARGIN_MS = 500, /* before the end of the look: the way home */
+        /* Folders of one run. */
         LOOKS_MAX = 1000,
         FLIGHT_PROBLEMS_MAX = 8,
         TOLD_RANKS_MAX = 1 << 16, /* with one problem */
@@ -63,9 +64,12 @@ void look_flight_begin(struct look_flight *f, const struct run_view *r, uint32_t
                 f->asked[i] = job_inspect(r->job, i, &o);
                 f->n_asked += f->asked[i];
         }
+        /* Ranks may write output about the dump, which is no sign of life. */
         job_dumping(r->job, f->n_asked > 0);
 }
 
+/* Adds the rank to those with the same problem. Of very many problems or ranks the first are
+ * kept. */
 static void add_flight_problem(struct look_flight *f, const struct dump *m)
 {
         struct flight_problem *p = NULL;
@@ -89,6 +93,7 @@ int look_flight_take(struct look_flight *f, int node, const struct dump *m, stru
 {
         if (!f->number || m->number != f->number || !f->asked[node])
                 return 0; /* late */
+        /* A problem may come in the middle of a dump, whose part is then removed. */
         if (m->rank <= INT32_MAX && *m->problem) {
                 dump_files_end(f->dumps, node);
                 add_flight_problem(f, m);

@@ -76,6 +76,7 @@ static void ask_next_node(struct look_ras *r)
         }
 }
 
+/* Goes on with the next world, whose nodes have all tries again. */
 static void end_ras_world(struct look_ras *r)
 {
         r->world++;
@@ -101,6 +102,7 @@ static bool take_ras_text(struct look_ras *r, struct ras_reply *m)
         bool good = *m->text && ras_parse(&a, m->text, strlen(m->text));
 
         if (!good) {
+                /* ras_parse() may have filled in a part of the answer. */
                 if (*m->text)
                         ras_finish(&a);
                 return false;
@@ -144,6 +146,7 @@ void look_ras_take(struct look_ras *r, int node, struct ras_reply *m)
 
 /* --- what is known ---------------------------------------------------------------------------- */
 
+/* The context of find_ras_rank(). */
 struct ras_ranks {
         const struct look_ras *r;
         const struct why_rank *ranks;

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * struct metrics listens to events from open() on and makes the text when a client asks; the server
+ * answers in the loop of the job. States of nodes and the failure are asked for at that moment,
+ * through the callbacks below. The server closes before the job, the metrics after it, since events
+ * may come up to the end.
+ */
 #include "head/watch/metrics_feed.h"
 
 #include <stdlib.h>
@@ -33,10 +39,12 @@ static struct metrics_node describe_node(void *ctx, size_t host)
 
         return (struct metrics_node){
                 states[n->state],
+                /* -1: nothing was heard from the node yet. */
                 n->heard_ns ? (n->heard_ns - r->events->start_ns) / 1000 : -1,
         };
 }
 
+/* Writes the sentence of the cause. False: nothing has failed, and @to is unchanged. */
 static bool describe_failure(void *ctx, char *to, size_t size)
 {
         struct job *j = ((const struct metrics_feed *)ctx)->r->job;

@@ -30,6 +30,7 @@ static void add_step(const struct run_view *r, json_t *j, bool still)
 {
         const struct step_pace *p = r->ranks->pace;
         const struct rank_board_steps s = rank_board_steps(r->ranks);
+        /* Steps since the first that was told: a run from a checkpoint begins above 0. */
         int64_t done = s.least - p->first;
 
         if (!s.told)
@@ -46,6 +47,8 @@ static void add_step(const struct run_view *r, json_t *j, bool still)
                                                   1000)));
 }
 
+/* Returns the present state of the run for ps, top and attach: run.json's description of the launch
+ * and what changes. A new reference. */
 static json_t *describe_by_request(void *ctx)
 {
         const struct run_view *r = ctx;
@@ -85,6 +88,8 @@ static void stop_by_request(void *ctx, int64_t grace_ms, int pid)
         job_order_stop(r->job, grace_ms, pid);
 }
 
+/* Sends a signal to all ranks, or to those of @role, as role_list_choose() reads it. 0, or -errno
+ * with @err: there is no such role. */
 static int order_signal(void *ctx, int signo, const char *role, int pid, struct error *err)
 {
         struct run_view *r = ctx;
@@ -111,6 +116,8 @@ static void show_status(void *ctx)
         job_show_status(r->job);
 }
 
+/* Whether the host is a spare that is not connected. The first @stood_in of the list have been used
+ * up. */
 static bool stands_by(const struct hosts *h, const char *name)
 {
         for (size_t i = h->stood_in; h->aside && i < h->aside->n; i++)
@@ -131,6 +138,7 @@ static int order_drain(void *ctx, const char *host, int64_t in_ms, struct error 
                 return job_drain_host(r->job, i, in_ms, by, err);
         if (!stands_by(r->hosts, host))
                 return err_set(err, ENOENT, "%s is not one of its hosts", host);
+        /* The event alone takes the host out: the launch listens to it. */
         log_line(LOG_WARN, "%s is drained (%s): it is no spare host any more", host, by);
         events_emit(r->events, (struct event){ .kind = EVENT_NODE_DRAINED,
                                                .node = -1,

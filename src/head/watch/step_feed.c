@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Output of ranks goes to step_lines, which matches lines against the expression of --progress-re;
+ * a step goes to the job like one of hn_progress(). Each attempt has new lines: ranks may have
+ * other numbers, and unfinished lines of the last attempt end nowhere.
+ */
 #include "head/watch/step_feed.h"
 
 #include <stdlib.h>

@@ -77,6 +77,7 @@ static json_t *tell_waiting_roles(void *ctx)
         return job_describe_waits(t->r->job);
 }
 
+/* Returns the state of a host's node. A failed node is lost, and no longer silent. */
 static struct top_node describe_top_node(void *ctx, size_t host)
 {
         static const char *const states[NODE_STATES] = {
@@ -106,6 +107,7 @@ static void on_top_sample(void *ctx, int node, struct sample *m)
 
 /* --- clients ---------------------------------------------------------------------------------- */
 
+/* Returns the line of now, malloc'ed. */
 static char *write_top_line(const struct top_feed *t)
 {
         struct buf b = BUF_INIT;
@@ -114,6 +116,8 @@ static char *write_top_line(const struct top_feed *t)
         return buf_steal(&b);
 }
 
+/* Counts the slow ranks of a check, for the event at the end. A frame without shares of time, as
+ * with ranks that spin, is no check. */
 static void count_slow_ranks(struct top_feed *t, const struct top_frame *f)
 {
         t->slow.checks += f->knows_busy;
@@ -131,6 +135,8 @@ static void count_slow_ranks(struct top_feed *t, const struct top_frame *f)
                 }
 }
 
+/* Judges the ranks as `hnlaunch top` does, from the same line, so that the live line and top name
+ * the same rank. */
 static void check_slow_ranks(struct top_feed *t, const char *line)
 {
         struct top_frame f;
@@ -150,6 +156,7 @@ static void on_top_tick(uv_timer_t *timer)
         struct top_feed *t = timer->data;
         bool check = t->ticks++ % SLOW_TICKS == SLOW_TICKS - 1;
         uint64_t due_ms = live_line_due_ms(job_loop(t->r->job));
+        /* The line of a large job is long, so a line is made for a reader only. */
         CLEANUP(free_textp) char *line = t->clients || check ? write_top_line(t) : NULL;
 
         uv_timer_start(timer, on_top_tick, due_ms, 0);
@@ -159,6 +166,7 @@ static void on_top_tick(uv_timer_t *timer)
                 check_slow_ranks(t, line);
 }
 
+/* Starts the timer and the samples, unless both go on for another reader. */
 static void begin_top_samples(struct top_feed *t)
 {
         if (!t->has_timer) {
@@ -202,7 +210,8 @@ static void forget_slow_ranks(struct top_feed *t)
         t->slow = (struct slow_total){ 0 };
 }
 
-/* Fewer than half of the checks tell of chance, or of a short time. */
+/* Emits the rank that has cost the others most over the attempt. Fewer than half of the checks tell
+ * of chance, or of a short time. */
 static void record_slow_rank(void *self)
 {
         struct top_feed *t = self;

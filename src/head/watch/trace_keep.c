@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * trace_fetch gets the traces of the agents in pieces; keep_piece() puts a line in front of each,
+ * with the number of the piece, the node, the time of the start on the node's clock, the error
+ * bound of that time and the length in bytes, and hands both to the recorder. head/record/trace_log
+ * reads the file.
+ */
 #include "head/watch/trace_keep.h"
 
 #include <stdlib.h>
@@ -47,6 +53,7 @@ static void *create_trace_keep(const struct run_view *r, struct job_config *c)
 static void end_trace_keep(void *self)
 {
         const struct run_view *r = ((struct trace_keep *)self)->r;
+        /* A failed attempt before a good one is worth its traces, too. */
         bool failed = outcome_failed(job_outcome(r->job)) || job_earlier(r->job)->n;
 
         if (failed || r->o->record)

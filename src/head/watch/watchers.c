@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The state of each watcher is an opaque pointer at the index of its row. watchers_find() serves
+ * requests from outside of the table, such as a client of `hnlaunch why`.
+ */
 #include "head/watch/watchers.h"
 
 #include <stdlib.h>
@@ -34,6 +38,8 @@ int watchers_open(struct watchers *w, struct diags *d)
 
         for (size_t i = 0; w && !rc && i < ARRAY_SIZE(table); i++)
                 if (w->selves[i] && table[i]->open)
+                        /* The first error ends the launch; watchers behind are closed without
+                         * having been opened. */
                         rc = table[i]->open(w->selves[i], d);
         return rc;
 }
