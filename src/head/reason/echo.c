@@ -22,6 +22,8 @@ enum {
         NEAR_CHARS = 60 /* between the words of one statement */
 };
 
+/* Whether the line tells that the rank was ordered to end, as handlers of SIGTERM and
+ * KeyboardInterrupt print. */
 static bool tells_of_stop(const char *line)
 {
         static const char *const phrases[] = {
@@ -33,6 +35,8 @@ static bool tells_of_stop(const char *line)
         return reason_has_phrase(line, phrases, ARRAY_SIZE(phrases)) || !strcmp(line, "terminated");
 }
 
+/* Whether the line names a service outside of the job, or a command that the rank has started. A
+ * loss of either is the rank's own failure. */
 static bool tells_of_service(const char *line)
 {
         static const char *const phrases[] = {
@@ -44,6 +48,7 @@ static bool tells_of_service(const char *line)
         return reason_has_phrase(line, phrases, ARRAY_SIZE(phrases));
 }
 
+/* Whether the line tells that others have not come in time. */
 static bool tells_of_timeout(const char *line)
 {
         static const char *const phrases[] = {
@@ -59,6 +64,7 @@ static bool tells_of_timeout(const char *line)
         return reason_has_phrase(line, phrases, ARRAY_SIZE(phrases));
 }
 
+/* Whether the line tells of a lost connection, or of a failed process as MPI and others name it. */
 static bool tells_of_connection(const char *line)
 {
         static const char *const phrases[] = {
@@ -201,6 +207,7 @@ static bool tells_of_loss(const char *line, int rank)
                                           ? skip_other_rank(p, rank)
                                           : NULL;
                 CLEANUP(free_textp) char *behind = NULL, *ahead = NULL;
+                /* Words far from the rank belong to another statement of a long line. */
                 size_t from = p - line > NEAR_CHARS ? (size_t)(p - line) - NEAR_CHARS : 0;
 
                 if (!end)
@@ -214,7 +221,8 @@ static bool tells_of_loss(const char *line, int rank)
         return false;
 }
 
-/* @line is in small letters, without blanks around. */
+/* Judges a line in small letters, without blanks around. A lost peer counts before an order to end,
+ * and both before a timeout, which may be a consequence of either. */
 static enum echo echo_of_line(const char *line, int rank)
 {
         bool service = tells_of_service(line);
@@ -287,6 +295,7 @@ static enum echo echo_of_last_lines(const char *words, int rank)
 
         while ((line = take_small_line(&words, &indented))) {
                 if (*line && !is_beside(line))
+                        /* A ring of the newest lines. */
                         last[n++ % LAST_LINES] = echo_of_line(line, rank);
                 free(line);
         }
@@ -326,6 +335,7 @@ bool echo_is_of_order(const char *words)
 
 /* --- chains of tracebacks --------------------------------------------------------------------- */
 
+/* Whether the line joins two tracebacks of one chain, in the words of Python. */
 static bool is_joint(const char *line)
 {
         return !strncmp(line, "during handling of the above exception", 38) ||
@@ -349,6 +359,8 @@ static char *find_root(const char *words)
 
         for (const char *at = words; (line = take_small_line(&words, &indented)); at = words) {
                 if (!strncmp(line, "traceback (most recent call last)", 33)) {
+                        /* A traceback without a joint before begins a new chain, with a root of its
+                         * own. */
                         has_root &= joined;
                         joined = false;
                         frames = true;
@@ -376,6 +388,7 @@ enum echo echo_of_words(const char *words, const char *reason, int rank, char **
         *ret_root = NULL;
         if (!reason)
                 return echo_of_last_lines(words, rank);
+        /* An own failure at the root explains the echo that followed from it. */
         if (told != ECHO_NONE && first == ECHO_NONE && echo_is_error_line(root)) {
                 *ret_root = STEAL(&root);
                 return ECHO_NONE;

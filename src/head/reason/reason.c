@@ -45,6 +45,7 @@ struct reason_search {
         size_t plain, chatter, launcher; /* the last such line, lines.n = none */
 };
 
+/* Returns a line, "" beyond the last: readers look ahead without a check. */
 static const char *line_at(const struct reason_search *s, size_t i)
 {
         return i < s->lines.n ? s->lines.v[i] : "";
@@ -68,6 +69,7 @@ static void join_text(struct reason *r, const char *head, size_t n, const char *
                 n = columns_char_start(head, HEAD < n ? HEAD : n);
         snprintf(r->text, sizeof(r->text), "%.*s%s%s%s", (int)(n < 4096 ? n : 4096), head,
                  cut ? "..." : "", *more ? between : "", more);
+        /* A full text may end within a character. */
         n = strlen(r->text);
         if (n + 1 == sizeof(r->text))
                 r->text[columns_char_start(r->text, n - 1)] = '\0';
@@ -82,6 +84,8 @@ static void offer_reason(struct reason_search *s, const struct reason *r, enum r
 {
         bool have = s->best.source != REASON_NONE && s->kind != LINE_WEAK;
 
+        /* The weak reason is often the report of a launcher, such as torchrun's
+         * ChildFailedError. */
         s->confirmed |= kind == LINE_WEAK;
         if (have && (kind == LINE_WEAK || kind == LINE_THREAD ||
                      (kind == LINE_PEER && s->kind == LINE_REASON && !s->followed)))
@@ -120,6 +124,8 @@ static const char *open_box(const char *line)
 static void read_exception_group(struct reason_search *s)
 {
         const char *text, *group = NULL, *first = NULL;
+        /* The next line of text may be an exception: at the beginning, and behind each edge of a
+         * box. */
         bool due = true;
 
         for (; s->at < s->lines.n && (text = open_box(line_at(s, s->at))); s->at++) {
@@ -308,6 +314,7 @@ static const char *find_python_frame(struct reason_search *s, const struct reaso
 /* Returns the addition of a line below to a reason of this form, "" = nothing. */
 static const char *find_more(struct reason_search *s, const struct reason_form *f)
 {
+        /* A cause may stand anywhere below; other additions are near. */
         size_t end = f->make & LAST ? s->lines.n : s->at + BELOW;
         bool after = !f->after;
         const char *more = "";
@@ -382,6 +389,7 @@ static void read_form(struct reason_search *s, const struct reason_form *f, cons
                 more = read_error_stack(s);
                 n = *more ? strcspn(head, ":") : n;
         }
+        /* The colon of the line and that of @between would be two. */
         n -= *more && *between == ':' && n && head[n - 1] == ':';
         if (!*more && f->make & UNFINISHED) {
                 more = read_rest(s, head);
@@ -409,6 +417,7 @@ static size_t find_message_above(const struct reason_search *s, const char *fram
         return begins_with(line_at(s, i), "ERROR: ") ? i : s->lines.n;
 }
 
+/* Offers the message above the first frame of a stack, if no form has taken the message already. */
 static void read_message_above(struct reason_search *s, const char *frame)
 {
         const char *message = line_at(s, find_message_above(s, frame));
@@ -484,6 +493,7 @@ static void read_line(struct reason_search *s)
                 skip_traceback(s);
                 break;
         case LINE_THREAD:
+                /* The head of the traceback follows within a few lines. */
                 s->weak_end = s->at + 4;
                 s->at++;
                 break;
@@ -501,6 +511,7 @@ static void read_line(struct reason_search *s)
         }
 }
 
+/* Whether a program with a form of these END_* may end with @code. */
 static bool ends_so(unsigned ends, int code)
 {
         return ends & END_ANY || (ends & END_1 && code == 1) || (ends & END_2 && code == 2) ||
@@ -523,6 +534,7 @@ static size_t find_last_line(const struct reason_search *s)
         return last;
 }
 
+/* Quotes a line as it is; "" = there is no reason at all. */
 static void set_line(struct reason *r, const char *line)
 {
         join_text(r, line, strlen(line), "", "");

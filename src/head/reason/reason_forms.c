@@ -238,6 +238,7 @@ static const struct reason_form *find_by_shape(const char *line)
         const char *p = line + strspn(line, " ");
         size_t n;
 
+        /* A rule, or the carets below a line of Python. */
         if (*p && !p[strspn(p, "-=*~^#+| {}()\"")])
                 return &frame;
         if (*p == '#' && isdigit((unsigned char)p[1]))
@@ -251,6 +252,7 @@ static const struct reason_form *find_by_shape(const char *line)
         return *p && strchr("IWE", *p) && strspn(p + 1, "0123456789") == 4 ? &log : NULL;
 }
 
+/* Whether the line has the words of a row: .text in its place, and .with behind. */
 static bool fits_form(const char *line, const struct reason_form *f)
 {
         const char *at = line;

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The text is copied once, without escape sequences, and cut into lines in place. Of a line only
+ * the part that a terminal would show last stays, without prefixes of launchers: several may stand
+ * in front of each other.
+ */
 #include "head/reason/reason_lines.h"
 
 #include <ctype.h>
@@ -41,6 +46,8 @@ static char *match_prefix(char *line, const char *form)
         return line;
 }
 
+/* Returns the text behind all prefixes, of PyTorch and torchrun, of Open MPI's --tag-output, and of
+ * Ray. */
 static char *skip_prefixes(char *line)
 {
         static const char *const forms[] = {
