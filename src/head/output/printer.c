@@ -41,8 +41,7 @@ enum {
         LONG_LINE = 65536,    /* a longer line is written in pieces by the owner */
         /* How long an unfinished line on a terminal waits for its rest, such as a prompt. */
         PARTIAL_MS = 200,
-        /* Between two looks at unfinished lines in pipes and files, whose readers parse whole
-           lines. */
+        /* Between two looks at unfinished lines in pipes and files. */
         PIPE_LOOK_MS = 500,
         PIPE_IDLE_MS = 5000,
         PIPE_WAIT_MS = 10000,
@@ -57,8 +56,7 @@ static void credit_stream(struct printer_stream *st)
 {
         uint64_t written = MIN(st->shown, st->filed), due = written - st->credited;
 
-        /* A small piece may wait only while more bytes are on the way out, whose end brings the
-         * next call. */
+        /* A small piece waits only while more bytes are under way, whose end calls again. */
         if (!due || st->o->held || (due < st->o->opt.window / 4 && st->came - written > 0))
                 return;
         if (st->came - st->credited < st->o->opt.window / 4)
@@ -135,8 +133,6 @@ void printer_queue(struct printer_stream *st)
 
         if (st->queued)
                 return;
-        /* The queue is a list with a pointer to its last link, so a stream is added in constant
-         * time. */
         st->queued = true;
         st->next = NULL;
         *t->last = st;
@@ -192,7 +188,6 @@ static size_t ready_states(const struct printer_stream *st, const unsigned char 
         size_t body = redraw_body(p, n);
         ssize_t last = redraw_last(p, n);
 
-        /* Too long to wait, see LONG_LINE. */
         if (n >= LONG_LINE)
                 return n;
         if (st->line.in_block && printer_draws_states(p, n))
@@ -290,8 +285,7 @@ static void show_folded(void *ctx, const struct folded_line *line)
         struct terminal *t = ctx;
         struct printer_stream **streams = t->o->streams[line->kind],
                               *st = streams[line->ranks.v[0]];
-        /* The label and the time are those of all ranks for this line, then the stream's own
-         * again. */
+        /* The label and the time of all ranks, for this line only. */
         const struct stream_line own = st->line;
         CLEANUP(free_textp)
         char *prefix = line->ranks.n > 1 ? label_make_folded(t->o->prefix, &line->ranks, line->kind,
@@ -316,8 +310,7 @@ static void show_folded(void *ctx, const struct folded_line *line)
                 if (other->escapes) /* their state depends on every byte */
                         escapes_filter(other->escapes, &unseen, line->text, line->len,
                                        !other->line.redraws);
-                /* The line above stands for the bytes of this rank, too, so the rank gets credit
-                 * for them. */
+                /* The line stands for these bytes, too: the rank gets credit. */
                 sink_put(t->sink, "", 0, other, line->len);
         }
 }
@@ -337,7 +330,6 @@ static void fold_lines(struct printer_stream *st, const unsigned char *p, size_t
                                       (size_t)(nl - p));
                         continue;
                 }
-                /* Parts of lines and states of bars do not fold. */
                 line_fold_end_rank(f, st->rank);
                 show_bytes(st, p, (size_t)(nl - p), nl == end ? more : 0);
         }
@@ -467,8 +459,7 @@ static void on_moment_passed(uv_timer_t *timer)
 /* The timer runs only while a line is unfinished or streams wait for an owner. */
 static void restart_timer(struct printer *o)
 {
-        /* A timer that is running is brought forward but never put off: steady output would starve
-         * it. */
+        /* A running timer is never put off: steady output would starve looks. */
         unsigned ms = o->out.is_tty || o->err.is_tty ? PARTIAL_MS : PIPE_LOOK_MS;
         bool needed = o->n_waiting > 0;
 
@@ -486,8 +477,6 @@ static void restart_timer(struct printer *o)
 
 static void restart_fold_timer(struct printer *o);
 
-/* Ends lines that were held for long enough; while a line has an owner, folded lines go on
- * waiting. */
 static void on_fold_due(uv_timer_t *timer)
 {
         struct printer *o = timer->data;
@@ -569,8 +558,6 @@ static struct printer_stream *open_printer_stream(struct printer *o, int rank, u
 
 /* --- bytes of ranks --- */
 
-/* Keeps the last bytes for the report. The limit of a rank falls with the number of ranks, down to
- * WORDS. */
 static void keep_newest(struct printer_stream *st, const void *data, size_t len)
 {
         size_t share = (size_t)WORDS_ALL / (size_t)st->o->n_ranks;
@@ -676,8 +663,7 @@ void printer_release(struct printer *o)
                                 credit_stream(o->streams[s][r]);
 }
 
-/* Where bytes are still pending, the end of the output is not known, and counts as within a
- * line. */
+/* While bytes are pending, the end of the output counts as within a line. */
 bool printer_is_mid_line(const struct printer *o)
 {
         const struct sink *s = o->terminals[MSG_STDERR]->sink;
@@ -724,8 +710,7 @@ static void open_terminal(struct printer *o, int stream, struct terminal *t)
 {
         t->o = o;
         t->last = &t->first;
-        /* Held lines have no credit yet: the limit leaves three quarters of a window to each
-         * stream. */
+        /* Held lines have no credit yet: each stream keeps three quarters of the window. */
         if (o->opt.fold)
                 t->fold = line_fold_create(o->n_ranks, count_shown(o), o->opt.window / 4,
                                            show_folded, t);
