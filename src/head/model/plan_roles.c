@@ -179,7 +179,10 @@ static int refuse_unknown_host(struct roles_planner *p, const struct plan_role *
         for (size_t i = 0; i < p->hosts->n; i++)
                 names[i] = p->hosts->v[i].name;
         near = diag_did_you_mean(name, names, p->hosts->n);
-        if (near)
+        if (near && !strcmp(near, name))
+                diag_help(d, "`%s` is a spare host, which takes the place of a host that fails",
+                          name);
+        else if (near)
                 diag_help(d, "did you mean `%s`?", near);
         else
                 diag_help(d, "hnlaunch plan without roles shows the hosts");

@@ -44,6 +44,15 @@ static void begin_board_attempt(struct rank_board *b, int64_t attempt)
         }
 }
 
+/* Nodes were left out, and the other ranks have new numbers. */
+static void forget_board_output(struct rank_board *b)
+{
+        for (int r = 0; r < b->n; r++) {
+                b->rows[r].bytes[0] = b->rows[r].bytes[1] = 0;
+                b->rows[r].written_us = -1;
+        }
+}
+
 /* Changes the life of a rank, and the number of living ranks with it. */
 static void set_life(struct rank_board *b, struct rank_board_row *r, enum rank_life life)
 {
@@ -70,6 +79,7 @@ static void on_board_event(void *ctx, const struct event *e)
                 make_board_rows(b);
         } else if (e->kind == EVENT_RUN_SHRUNK) {
                 b->n = b->plan->world_size; /* rows have room for more */
+                forget_board_output(b);
         } else if (e->kind == EVENT_RESTART) {
                 begin_board_attempt(b, e->value);
         } else if (e->kind == EVENT_STOP) {

@@ -109,15 +109,19 @@ void role_list_load(struct role_list *p, const json_t *roles, int n_ranks)
                 const char *name = json_string_value(json_object_get(j, "name"));
                 int first = read_entry_number(j, "first"), size = read_entry_number(j, "size");
                 int end = p->n ? p->v[p->n - 1].first + p->v[p->n - 1].size : 0;
+                int world = read_entry_number(j, "world");
+                int last = p->n ? p->v[p->n - 1].world : 0;
 
                 /* Entries must follow each other without overlap: role_list_find() halves the
                  * list. */
                 if (!name || first < end || size <= 0 || size > n_ranks - first)
                         continue;
+                if (world < last || world > last + (p->n > 0))
+                        continue; /* worlds are numbered from 0 without a gap */
                 *add_role_entry(p) = (struct listed_role){
                         .name = printable_text(name, PRINTABLE_QUOTE),
                         .replica = read_entry_number(j, "replica"),
-                        .world = read_entry_number(j, "world"),
+                        .world = world,
                         .first = first,
                         .size = size,
                         .role_rank = read_entry_number(j, "role_rank"),

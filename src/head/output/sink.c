@@ -15,6 +15,7 @@
 #include "head/output/sink.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -24,6 +25,7 @@
 #include "base/memory.h"
 
 enum {
+        ROOM_MS = 200,   /* a wait for room in a non-blocking pipe or terminal */
         KEEP = 1 << 20,  /* memory for reuse, only in sinks of the terminal */
         PIECE = 1 << 20, /* bytes of a single write, at most */
         INTERRUPT = SIGURG,
@@ -164,6 +166,8 @@ static void write_piece(struct thread_pool_work *w)
         r = write(s->fd, buf_data(&s->writing.bytes) + s->writing.written,
                   MIN(batch_rest(&s->writing), (size_t)PIECE));
         s->result = r < 0 ? -errno : r;
+        if (s->result == -EAGAIN)
+                poll(&(struct pollfd){ .fd = s->fd, .events = POLLOUT }, 1, ROOM_MS);
         set_writer(&s->writer, false);
 }
 
@@ -187,8 +191,8 @@ static void on_piece_written(struct thread_pool_work *w, int status)
         ssize_t r = status ? 0 : s->result;
 
         s->busy = false;
-        /* EAGAIN: another process has made the shared open file non-blocking. The write is tried
-         * again. */
+        /* EAGAIN: another process has made the shared open file non-blocking. The thread has waited
+         * for room, and the write is tried again. */
         if (r == -EINTR || r == -EAGAIN)
                 r = 0;
         if (r < 0 && !s->error) {

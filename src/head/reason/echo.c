@@ -275,6 +275,13 @@ enum echo echo_of_text(const char *text, int rank)
         return found;
 }
 
+/* Whether a line is a warning of PyTorch: "[W1120 10:12:01 ...]", of older releases
+ * "[W socket.cpp:601] ...". */
+static bool is_torch_warning(const char *line)
+{
+        return !strncmp(line, "[w", 2) && line[2] && strchr("0123456789 ", line[2]);
+}
+
 /* Whether a line is a warning or a frame of a stack: neither explains an end. */
 static bool is_beside(const char *line)
 {
@@ -282,7 +289,7 @@ static bool is_beside(const char *line)
 
         return (reason_has_phrase(line, phrases, ARRAY_SIZE(phrases)) &&
                 !strstr(line, "willretry")) ||
-               !strncmp(line, "[w", 2) || !strncmp(line, "frame #", 7) || *line == '#';
+               is_torch_warning(line) || !strncmp(line, "frame #", 7) || *line == '#';
 }
 
 /* Judges the last lines; the newest echo among them decides. */
