@@ -156,10 +156,10 @@ static uint8_t grade_fabric(const struct gpu_fabric *f)
         }
         if (f->status)
                 return FABRIC_ERROR;
-        if ((health >> BAD_ROUTE_SHIFT & 3) == 1)
-                return FABRIC_BAD_ROUTE;
         if ((health >> MISFIT_SHIFT & 15) > 1)
                 return FABRIC_MISFIT;
+        if ((health >> BAD_ROUTE_SHIFT & 3) == 1)
+                return FABRIC_BAD_ROUTE;
         return (health >> DEGRADED_SHIFT & 3) == 1 ? FABRIC_DEGRADED : FABRIC_READY;
 }
 

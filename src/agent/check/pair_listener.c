@@ -126,9 +126,11 @@ static void take_pair_greeting(struct pair_conn *c, size_t n)
         struct pair_listener *l = c->listener;
 
         c->taken += n;
-        if (memcmp(c->greeting, l->question, c->taken) != 0) {
+        if (c->taken < GREETING_LEN)
+                return; /* a stranger could find letter by letter otherwise */
+        if (memcmp(c->greeting, l->question, GREETING_LEN) != 0) {
                 close_pair_conn(c);
-        } else if (c->taken == GREETING_LEN) {
+        } else {
                 c->step = ECHOING;
                 c->taken = 0;
                 send_pair_reply(c, l->answer, HALF);

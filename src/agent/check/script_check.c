@@ -23,7 +23,7 @@
 #include "base/printable.h"
 #include "base/spawn.h"
 
-enum { LOOK_MS = 20, NAME_MS = 1500, NAME_MAX_LEN = 255 };
+enum { LOOK_MS = 20, LEAVE_MS = 2000, NAME_MS = 1500, NAME_MAX_LEN = 255 };
 
 static volatile sig_atomic_t is_ended; /* the agent wants no answer any more */
 
@@ -76,10 +76,14 @@ static bool read_script_output(struct script_lines *l, int fd, int ms)
 
 /* --- running ---------------------------------------------------------------------------------- */
 
-/* Kills all descendants: those of killed processes become children, for the next round. */
+/* Kills all descendants: children of a killed process become children, for the next round. A
+ * process that hangs in a driver, or that this user may not kill, is left behind after some
+ * seconds. */
 static void end_descendants(void)
 {
-        while (proc_any_child()) {
+        int64_t end_ns = clock_ns() + (int64_t)LEAVE_MS * 1000000;
+
+        while (proc_any_child() && clock_ns() < end_ns) {
                 struct pids children = PIDS_INIT;
 
                 proc_children(getpid(), &children);

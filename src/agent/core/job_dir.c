@@ -161,7 +161,7 @@ static void clear_folder(struct clearing *c, int fd, int depth)
                 if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") ||
                     (!depth && !c->all && is_own_file(entry->d_name)))
                         continue;
-                if (c->seen++ == ENTRIES_MAX) {
+                if (c->seen++ >= ENTRIES_MAX) {
                         count_left(c, E2BIG);
                         break;
                 }

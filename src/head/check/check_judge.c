@@ -213,6 +213,13 @@ static void judge_reach(struct check_report *r, const struct check_rules *rules)
                         free(to->cause);
                         to->cause = xasprintf("%s cannot be reached: %s", r->nodes[i].host,
                                               r->nodes[i].lost);
+                } else if (!check_fact_find(&r->nodes[i], "kernel")) {
+                        free(to->value);
+                        to->value = xstrdup("no answer in time");
+                        to->level = CHECK_WARN;
+                        free(to->cause);
+                        to->cause = xasprintf("%s has not answered in time: nothing was checked",
+                                              r->nodes[i].host);
                 }
                 count_result(l, to, "reach", "the messages above tell more of these nodes", rules);
         }
@@ -274,6 +281,25 @@ static bool has_any_fact(const struct check_report *r, const char *name)
         return false;
 }
 
+/* Returns the largest number behind the name of a fact: of "program.2" 2. */
+static unsigned find_last_program(const struct check_report *r, const char *name)
+{
+        size_t len = strlen(name);
+        unsigned last = 0;
+
+        for (size_t i = 0; i < r->n_nodes; i++) {
+                const struct checked *m = r->nodes[i].facts;
+
+                for (uint32_t k = 0; m && k < m->n_facts; k++) {
+                        const char *at = m->facts[k].name;
+
+                        if (!strncmp(at, name, len) && at[len] == '.')
+                                last = MAX(last, (unsigned)strtoul(at + len + 1, NULL, 10));
+                }
+        }
+        return last;
+}
+
 void check_judge(struct check_report *r, const struct check_node *nodes, size_t n, bool strict)
 {
         struct check_profile p;
@@ -299,11 +325,12 @@ void check_judge_by(struct check_report *r, const struct check_node *nodes, size
 
                 if (!row->optional || has_any_fact(r, row->name))
                         judge_check_line(r, row, row->name, &rules);
-                for (unsigned k = 1; row->each; k++) {
+                /* A program between others may lack the fact: it has no script. */
+                for (unsigned k = 1, last = row->each ? find_last_program(r, row->name) : 0;
+                     k <= last; k++) {
                         snprintf(name, sizeof(name), "%s.%u", row->name, k);
-                        if (!has_any_fact(r, name))
-                                break;
-                        judge_check_line(r, row, name, &rules);
+                        if (has_any_fact(r, name))
+                                judge_check_line(r, row, name, &rules);
                 }
         }
 }

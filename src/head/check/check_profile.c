@@ -74,7 +74,7 @@ static bool parse_limit(double *ret, const char *value, int unit)
         number = strtod(value, &end);
         end += strspn(end, " ");
         *ret = number * find_unit(end, unit);
-        return find_unit(end, unit) > 0 && number < 1e15;
+        return find_unit(end, unit) > 0 && *ret < 1e18;
 }
 
 /* --- lines ------------------------------------------------------------------------------------ */

@@ -416,7 +416,7 @@ enum job_step job_check(struct job *j, const struct check_order *order, struct c
         for (size_t i = 0; i < j->cluster.n_nodes; i++)
                 if (has_agent(&j->cluster.nodes[i]) && !answers[i].n_facts)
                         ask_check(j, &j->cluster.nodes[i], &o);
-        collect_answers(j, CHECK_MS + (*o.run ? CHECK_RUN_MS : 0), lacks_checks);
+        collect_answers(j, CHECK_MS + (o.run && *o.run ? CHECK_RUN_MS : 0), lacks_checks);
         free(c.waits);
         return outcome_failed(&j->attempt.outcome) ? JOB_INTERRUPTED : JOB_DONE;
 }

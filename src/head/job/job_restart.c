@@ -168,10 +168,13 @@ static void sleep_restart(struct job *j, uint64_t ms, size_t happened, bool conn
         uv_timer_t *backoff = &j->history.backoff;
 
         uv_timer_start(backoff, on_backoff_over, ms, 0);
+        /* When all nodes are lost, nothing else may keep uv_run() from returning at once. */
+        uv_ref((uv_handle_t *)backoff);
         while (uv_is_active((uv_handle_t *)backoff) && (!connects || j->cluster.unresolved) &&
                outcome_count(&j->attempt.outcome) == happened)
                 uv_run(&j->loop, UV_RUN_ONCE);
         uv_timer_stop(backoff);
+        uv_unref((uv_handle_t *)backoff);
 }
 
 /* Clears what does not count. */

@@ -97,6 +97,8 @@ int launch_plan_again(struct launch *l)
                 rc = launch_setup_choose_shown(l);
         if (!rc)
                 rc = launch_setup_check_ranks(l);
+        if (!rc)
+                rc = launch_pty_check_rank(l);
         return rc ? rc : write_run(l);
 }
 

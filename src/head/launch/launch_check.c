@@ -27,6 +27,7 @@
 #include "head/output/say.h"
 #include "head/report/report.h"
 #include "head/term/columns.h"
+#include "wire/env/subst.h"
 
 enum { CLOCK_ERROR_MAX_NS = 500000000 };
 
@@ -55,6 +56,43 @@ static void add_path(struct check_order *o, const char *what, size_t i, enum che
         name_fact(p->name, what, i);
 }
 
+/* Passes an option of an interpreter, and with *@at its value. False: no script is named, because
+ * the program stands in the option (-c, -m, -e) or comes from standard input (-s, -). */
+static bool read_interpreter_option(const char *interpreter, const char *word, size_t *at)
+{
+        /* Letters that name the program; letters with a value, here or in the next word; letters
+         * whose value is the rest of the word. */
+        static const struct {
+                const char *name, *program, *value, *rest;
+        } rules[] = { { "py", "cm", "XW", "" },
+                      { "perl", "eE", "I", "mMi0lFxCD" },
+                      { "", "cs", "oO", "" } };
+        static const char *const with_value[] = { "--rcfile", "--init-file",
+                                                  "--check-hash-based-pycs" };
+        size_t rule = 0;
+
+        if (!word[1])
+                return false;
+        if (word[1] == '-') {
+                for (size_t i = 0; i < ARRAY_SIZE(with_value); i++)
+                        *at += !strcmp(word, with_value[i]);
+                return true;
+        }
+        while (strncmp(interpreter, rules[rule].name, strlen(rules[rule].name)) != 0)
+                rule++;
+        for (const char *c = word + 1; *c; c++) {
+                if (strchr(rules[rule].program, *c))
+                        return false;
+                if (strchr(rules[rule].value, *c)) {
+                        *at += !c[1];
+                        return true;
+                }
+                if (strchr(rules[rule].rest, *c))
+                        return true;
+        }
+        return true;
+}
+
 /* Returns the script that an interpreter runs, lent; NULL = none, or it is read from elsewhere. */
 static const char *find_script(const struct strv *argv)
 {
@@ -71,12 +109,10 @@ static const char *find_script(const struct strv *argv)
         for (size_t i = 1; i < argv->n && is_one; i++) {
                 const char *word = argv->v[i];
 
-                if (!strcmp(word, "-m") || !strcmp(word, "-c") || !strcmp(word, "-"))
+                if (*word != '-' && *word != '+')
+                        return subst_has_any(word) ? NULL : word;
+                if (!read_interpreter_option(name, word, &i))
                         return NULL;
-                if (!strcmp(word, "-X") || !strcmp(word, "-W") || !strcmp(word, "-o"))
-                        i++; /* options with a value */
-                else if (*word != '-')
-                        return word;
         }
         return NULL;
 }

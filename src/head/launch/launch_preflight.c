@@ -186,32 +186,18 @@ static int refuse_unfit(struct launch *l, const struct judged *j)
 /* Tells warnings, and nodes that have not answered. */
 static void tell_warnings(struct launch *l, const struct judged *j)
 {
-        size_t *silent = xcalloc(l->hosts.n, sizeof(*silent)), n = 0, odd = 0, checks = 0;
+        size_t odd = 0;
         struct diag *d;
 
-        for (size_t i = 0; i < l->hosts.n; i++) {
-                if (!is_present(l, i))
-                        continue;
-                odd += check_node_level(&j->report, i) == CHECK_WARN;
-                if (!check_fact_value(&j->nodes[i], "kernel"))
-                        silent[n++] = i;
-        }
-        for (size_t i = 0; i < j->report.n; i++)
-                checks += j->report.v[i].count[CHECK_WARN] > 0;
-        if ((n || checks) && !l->end.preflight->told) {
+        for (size_t i = 0; i < l->hosts.n; i++)
+                odd += is_present(l, i) && check_node_level(&j->report, i) == CHECK_WARN;
+        if (odd && !l->end.preflight->told) {
                 d = diag_warn(&l->diags, HN_ODD_NODES, "%zu of %zu nodes %s not as %s should be",
-                              odd + n, l->hosts.n, odd + n == 1 ? "is" : "are",
-                              odd + n == 1 ? "it" : "they");
+                              odd, l->hosts.n, odd == 1 ? "is" : "are", odd == 1 ? "it" : "they");
                 check_print_rows(d, &j->report, &l->hosts, CHECK_WARN);
-                if (n) {
-                        CLEANUP(free_textp) char *names = hosts_fold(&l->hosts, silent, n);
-
-                        diag_row(d, "%s: no answer in time, nothing was checked", names);
-                }
                 diag_help(d, "hnlaunch check with the same options tells the next steps");
                 l->end.preflight->told = true;
         }
-        free(silent);
         verdict_say(l);
 }
 

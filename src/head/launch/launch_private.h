@@ -202,6 +202,7 @@ void launch_roles_guess(struct launch *l);
 int launch_pty_open(struct launch *l);
 /* The same for a rank outside the job. After the plan. */
 int launch_pty_choose_rank(struct launch *l);
+int launch_pty_check_rank(struct launch *l); /* again, of another plan */
 int launch_pty_rank(const struct launch *l); /* -1 = none has a terminal */
 /* Returns the terminal's part of the order to start. */
 struct launch_terminal launch_pty_describe(const struct launch *l);

@@ -104,22 +104,31 @@ int launch_pty_open(struct launch *l)
         return 0;
 }
 
+int launch_pty_check_rank(struct launch *l)
+{
+        const struct launch_pty *p = l->streams.pty;
+
+        if (!p || p->rank < l->plan.world_size)
+                return 0;
+        diag_help(diag_add(&l->diags, HN_NO_SUCH_RANK, EX_USAGE, "--pty %d: the ranks are 0 to %d",
+                           p->rank, l->plan.world_size - 1),
+                  "for example --pty=0");
+        return verdict_nothing_started(l, EX_USAGE);
+}
+
 int launch_pty_choose_rank(struct launch *l)
 {
         struct launch_pty *p = l->streams.pty;
+        int rc;
 
         if (!p)
                 return 0;
         p->rank = l->o.pty_rank;
         if (p->rank == PTY_FIRST)
                 p->rank = launch_setup_first_rank(&l->o);
-        if (p->rank >= l->plan.world_size) {
-                diag_help(diag_add(&l->diags, HN_NO_SUCH_RANK, EX_USAGE,
-                                   "--pty %d: the ranks are 0 to %d", p->rank,
-                                   l->plan.world_size - 1),
-                          "for example --pty=0");
-                return verdict_nothing_started(l, EX_USAGE);
-        }
+        rc = launch_pty_check_rank(l);
+        if (rc)
+                return rc;
         events_listen(&l->events, on_pty_event, p);
         uv_signal_init(job_loop(l->run.job), &p->resized);
         p->has_resized = true;

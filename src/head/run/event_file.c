@@ -66,14 +66,18 @@ int event_file_shorten(int dir, const char *name, uint64_t *ret_bytes)
         CLEANUP(free_textp) char *new = xasprintf("%s.new", name);
         FILE *from = run_records_file(dir, name), *to = NULL;
         int64_t bytes = from ? 0 : -EIO;
-        int fd = -1;
+        int fd = -1, copy;
 
         if (from)
                 fd = openat(dir, new, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (from && fd < 0)
                 bytes = -errno;
-        if (fd >= 0)
-                to = fdopen(fcntl(fd, F_DUPFD_CLOEXEC, 0), "w");
+        copy = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
+        to = copy >= 0 ? fdopen(copy, "w") : NULL;
+        if (fd >= 0 && !to) {
+                bytes = -errno;
+                fd_close(copy);
+        }
         if (to)
                 bytes = copy_newest(from, to);
         if (to && fclose(to) != 0 && bytes >= 0)
