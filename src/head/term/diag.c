@@ -3,6 +3,12 @@
  * The width of the gutter depends on the largest line number of a message, so the body keeps
  * undecorated lines, each with a tag in front and a newline behind, and diags_print() lays them
  * out. Texts are escaped and cut when they are added: a hostfile may hold escape sequences.
+ *
+ * A body is one buffer, so a message is moved by copying its struct, and nothing refers into a
+ * body. Escaped texts have no newline, so that each tagged line ends at the next newline. Pointers
+ * to messages become invalid with the next message, since the array grows.
+ *
+ * "Did you mean" compares whole words by edits, for options, keys and hosts of any caller.
  */
 #include "head/term/diag.h"
 
@@ -28,13 +34,14 @@ enum tag {
         TAG_MORE = 'M', /* continues the note or help above */
 };
 
-/* Bytes shown before and after the caret in a long line of source. */
+/* Bytes shown before and after the caret in a long line of source. MAX_WORD bounds the arrays of
+ * count_edits() on the stack: longer words get no suggestion. */
 enum { WINDOW_BEFORE = 80, WINDOW_AFTER = 80, MAX_WORD = 64, MAX_DISTANCE = 2 };
 
 /* ---- laying lines out ---- */
 
 /* Adds the lines of a text, the first with @tag, the others with @more; 0 = a single line, in which
- * newlines are escaped. */
+ * newlines are escaped. An empty text is one empty line, and a newline at the end adds none. */
 static void put_lines(struct diag *d, char tag, char more, const char *fmt, va_list ap)
 {
         CLEANUP(free_textp) char *text = NULL;
@@ -97,7 +104,7 @@ const struct diag *diags_first_error(const struct diags *d)
         return NULL;
 }
 
-/* Takes the contents of @new. */
+/* Takes the contents of @new. The returned pointer is valid until the next message. */
 static struct diag *append_diag(struct diags *d, const struct diag *new)
 {
         /* Full when the number of entries is a power of two. */
@@ -107,7 +114,7 @@ static struct diag *append_diag(struct diags *d, const struct diag *new)
         return &d->v[d->n++];
 }
 
-/* Takes @fact. */
+/* Takes @fact, of which an escaped and cut copy is kept: facts quote names and errors of others. */
 static struct diag *add_diag(struct diags *d, int id, int exit_code, bool warning, char *fact)
 {
         struct diag new = { .id = id,
@@ -149,9 +156,11 @@ struct diag *diag_tell(struct diags *d, const char *fmt, ...)
         va_start(ap, fmt);
         fact = xvasprintf(fmt, ap);
         va_end(ap);
+        /* An id of 0 prints "note"; as a warning the note is counted among no errors. */
         return add_diag(d, 0, 0, true, fact);
 }
 
+/* Bodies and facts change their owner, so only the array of @from is freed. */
 void diags_move(struct diags *to, struct diags *from)
 {
         for (size_t i = 0; i < from->n; i++)
@@ -169,7 +178,8 @@ void diag_place(struct diag *d, const char *fmt, ...)
         va_end(ap);
 }
 
-/* Adds the line of source, unless the last carets point into the same line. */
+/* Adds the line of source, unless the last source of the message is the same line: two rows of
+ * carets then stand below one line. */
 static void put_source(struct diag *d, const struct buf *shown)
 {
         const char *line = (const char *)buf_data(&d->body), *end = line + buf_len(&d->body), *next;
@@ -178,6 +188,7 @@ static void put_source(struct diag *d, const struct buf *shown)
         for (; line < end; line = next) {
                 next = skip_line(line, end);
                 if (*line == TAG_SOURCE)
+                        /* 2: the tag and the newline. */
                         same = (size_t)(next - line) == buf_len(shown) + 2 &&
                                !memcmp(line + 1, buf_data(shown), buf_len(shown));
         }
@@ -195,6 +206,7 @@ void diag_source(struct diag *d, int line, const char *text, int col, int len, c
 
         if (!d)
                 return;
+        /* A long line is cut at both sides of the caret, between characters. */
         if (n > WINDOW_BEFORE + WINDOW_AFTER) {
                 from = columns_char_start(text, at > WINDOW_BEFORE ? at - WINDOW_BEFORE : 0);
                 to = columns_char_start(text, MIN(n, at + WINDOW_AFTER));
@@ -208,9 +220,12 @@ void diag_source(struct diag *d, int line, const char *text, int col, int len, c
         put_source(d, &shown);
         buf_finish(&shown);
 
+        /* Carets are aligned in columns of the escaped text: "\x1b" has four. 3
+         * is the width of "...". */
         indent = (from ? 3 : 0) + printable_put(NULL, text + from, at - from);
         width = printable_put(NULL, text + at, MIN((size_t)MAX(len, 0), MAX(to, at) - at));
         buf_printf(&d->body, "%c%*s", TAG_CARETS, (int)indent, "");
+        /* A place at the end of the line, or without a length, has one caret. */
         for (size_t i = 0; i < MAX(width, (size_t)1); i++)
                 buf_append(&d->body, &mark, 1);
         if (label) {
@@ -240,6 +255,7 @@ void diag_row_on_screen(struct diag *d, const char *fmt, ...)
 
 size_t diag_row_width(int fd)
 {
+        /* At least one column: 0 would mean that rows need not be cut. */
         return isatty(fd) ? MAX(columns_of_terminal(fd), (size_t)DIAG_ROWS_AT + 1) - DIAG_ROWS_AT
                           : 0;
 }
@@ -264,7 +280,8 @@ void diag_help(struct diag *d, const char *fmt, ...)
 
 /* ---- printing ---- */
 
-/* Returns the digits of the largest line number; 2 without a source. */
+/* Returns the digits of the largest line number; 2 without a source, so that bars and arrows of
+ * messages have the same place in most files. Lines without a number ("0") count as one digit. */
 static int gutter_width(const char *line, const char *end)
 {
         int width = 0;
@@ -275,6 +292,8 @@ static int gutter_width(const char *line, const char *end)
         return width ? width : 2;
 }
 
+/* Prints a line of a body. All marks stand below the bar, two columns behind the gutter; a
+ * continued note or help stands below the text of its first line. */
 static void print_body_line(FILE *to, int gutter, char tag, const char *text, size_t len,
                             bool color)
 {
@@ -286,6 +305,7 @@ static void print_body_line(FILE *to, int gutter, char tag, const char *text, si
                 break;
         case TAG_SOURCE:
                 number = (int)strcspn(text, "\t");
+                /* Number and tab are in front of the text. A line 0 has an empty gutter. */
                 n -= number + 1;
                 fprintf(to, " %*.*s |%s%.*s\n", gutter, *text == '0' ? 0 : number, text,
                         n ? " " : "", n, text + number + 1);
@@ -305,7 +325,8 @@ static void print_body_line(FILE *to, int gutter, char tag, const char *text, si
         }
 }
 
-/* Whether a bare bar separates two blocks: above the first row or source, and above the notes. */
+/* Whether a bare bar separates two blocks: above the first row or source, and above the notes.
+ * @before is the tag of the line above, 0 at the beginning; an empty row is a bar itself. */
 static bool wants_bar(char before, char tag, size_t len)
 {
         bool evidence = tag == TAG_ROW || tag == TAG_SOURCE;
@@ -316,6 +337,7 @@ static bool wants_bar(char before, char tag, size_t len)
                (before == TAG_PLACE || before == TAG_ROW || before == TAG_CARETS);
 }
 
+/* @on_screen leaves out rows that the terminal shows already, such as the last lines of a rank. */
 static void print_body(const struct diag *d, FILE *to, bool color, bool on_screen)
 {
         const char *line = (const char *)buf_data(&d->body), *end = line + buf_len(&d->body), *next;
@@ -328,9 +350,11 @@ static void print_body(const struct diag *d, FILE *to, bool color, bool on_scree
                 size_t len;
 
                 next = skip_line(line, end);
+                /* Without the tag and the newline. */
                 len = (size_t)(next - line) - 2;
                 if (on_screen && *line == TAG_ON_SCREEN)
                         continue;
+                /* An empty row at the end of the rows serves as the bar above the notes. */
                 if (wants_bar(before, tag, len) && !bar)
                         fprintf(to, "%*s|\n", gutter + 2, "");
                 print_body_line(to, gutter, tag, line + 1, len, color);
@@ -343,6 +367,7 @@ static void print_diags(const struct diags *d, FILE *to, bool color, bool on_scr
 {
         for (size_t i = 0; i < d->n; i++) {
                 const struct diag *one = &d->v[i];
+                /* Bold yellow or bold red, as rustc paints. */
                 const char *paint = one->warning ? "\033[1;33m" : "\033[1;31m";
 
                 if (one->id)
@@ -371,6 +396,7 @@ void diags_print_on_screen(const struct diags *d, FILE *to, bool color)
 
 void diags_hide(struct diags *d, size_t n, const char *where)
 {
+        /* The caller has added a message before: only errors beyond the shown ones are hidden. */
         struct diag *last = &d->v[d->n - 1];
 
         last->hidden = n;
@@ -379,7 +405,9 @@ void diags_hide(struct diags *d, size_t n, const char *where)
 
 /* ---- did you mean ---- */
 
-/* Returns the Damerau-Levenshtein distance, in which neighbours may swap; case does not count. */
+/* Returns the Damerau-Levenshtein distance, in which neighbours may swap; case does not count. A
+ * cell needs the two rows above only, so three rows are used in turn. Both lengths are at most
+ * MAX_WORD. A letter is changed at most once (optimal string alignment). */
 static size_t count_edits(const char *a, size_t n, const char *b, size_t m)
 {
         size_t row[3][MAX_WORD + 1];
@@ -415,12 +443,15 @@ const char *diag_did_you_mean(const char *word, const char *const *candidates, s
 
         if (len > MAX_WORD)
                 return NULL;
+        /* The first of several candidates with the same distance wins. */
         for (size_t i = 0; i < n && best > 0; i++) {
                 size_t other = strlen(candidates[i]), d;
 
+                /* The lengths alone need more edits than allowed. */
                 if (other > MAX_WORD || other + MAX_DISTANCE < len || len + MAX_DISTANCE < other)
                         continue;
                 d = count_edits(word, len, candidates[i], other);
+                /* Of a short word two edits would leave nothing: "-w" is near to every letter. */
                 if (d < best && d * 2 < len) {
                         best = d;
                         found = candidates[i];

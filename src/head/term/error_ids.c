@@ -2,6 +2,10 @@
 /*
  * A text is plain prose: `hnlaunch explain` wraps each text to the terminal, docs/errors.py makes a
  * manual page. A meaning with "(warning)" at its end belongs to a number that never ends a launch.
+ *
+ * An entry stands at the place of its number, so that lists are printed in ascending order. The
+ * hundred of a number gives the section (error_ids_title()); within a hundred a number tells only
+ * when it was given, and a group may have later members further below.
  * tests/launch/every-error-is-explained.sh compares the table with base/error_number.h and with
  * what the sources use.
  */
@@ -13,7 +17,7 @@
 
 /* clang-format off */
 const struct error_id error_ids[] = {
-        /* hosts and environment */
+        /* 1xx: hosts and environment. First the installed parts, and numbers out of range. */
         { HN_AGENT_UNUSABLE,
           "the agent's program is missing or cannot be used",
           "The file hnlaunch-agent-TYPE was not found beside hnlaunch or in its folder of parts, cannot be read, or "
@@ -33,6 +37,8 @@ const struct error_id error_ids[] = {
           "the hosts are too many",
           "The hostfiles and lists name more hosts than one launch may have.",
           "Name fewer hosts, or start several jobs." },
+        /* Hostfiles and the lists of -w (head/hosts). The message has the line
+         * of the text and a caret. */
         { HN_HOSTFILE_UNREADABLE,
           "a hostfile cannot be read",
           "The file of -H does not exist, may not be read, or is larger than a hostfile may be.",
@@ -98,6 +104,7 @@ const struct error_id error_ids[] = {
           "a key is given twice for one host",
           "The line has the same key twice, or slots both behind a colon and as a key.",
           "Remove one of the two." },
+        /* The environment of ranks (head/options/export_env.c), and the other inputs of a launch. */
         { HN_ENV_FILE_UNREADABLE,
           "a file of variables cannot be read",
           "The file of --env-file does not exist; or it, or ~/.deepspeed_env with --compat deepspeed, may not be read or "
@@ -130,6 +137,8 @@ const struct error_id error_ids[] = {
           "RANK, WORLD_SIZE, MASTER_ADDR and others have a value that hnlaunch computes; the given value has no "
           "effect.",
           "Remove it from the line. hnlaunch plan --ranks 0 ... shows the environment of a rank." },
+        /* --include, --exclude and --nodes (head/hosts/filter.c): options that
+         * choose among the hosts. */
         { HN_UNKNOWN_HOST,
           "an option names a host that the list does not have",
           "--include, --exclude, or -w beside -H names a host that is in no hostfile. Names are compared as they are "
@@ -151,6 +160,8 @@ const struct error_id error_ids[] = {
           "-w takes more slots of a host than it has",
           "Beside -H, HOST:N in -w takes N of the slots that the hostfile gives the host.",
           "Take fewer slots, or raise slots= in the hostfile." },
+        /* The lists of resource managers (head/alloc). A cause in the output of a manager's program
+         * is in the message, not here: each manager has its own words. */
         { HN_ALLOC_MISSING,
           "a variable or file of an allocation is missing",
           "Variables of a resource manager are set, but the one with the nodes is not; or the file with the nodes "
@@ -194,7 +205,7 @@ const struct error_id error_ids[] = {
           "another hnlaunch uses the allocation (warning)",
           "Two launches without a choice of nodes run on all nodes of the same allocation, and share cores and GPUs.",
           "Give each a part: --nodes, --include, --exclude or -w." },
-        /* reaching nodes, and pushed files */
+        /* Devices and terminals of ranks, which are checked when the plan is known. */
         { HN_FEW_DEVICES,
           "a list of devices has fewer entries than a node has ranks (warning)",
           "A variable such as HIP_VISIBLE_DEVICES or CUDA_VISIBLE_DEVICES, from -x, --env-file or --export, names the "
@@ -205,6 +216,7 @@ const struct error_id error_ids[] = {
           "--pty makes the terminal of hnlaunch that of a rank: its keys go there, and its size. Standard input of "
           "hnlaunch is no terminal but a pipe, a file or nothing, as in CI and under ssh without -t.",
           "Start hnlaunch in a terminal (ssh -t), or leave --pty out; --stdin FILE gives ranks input." },
+        /* Topology files (head/hosts/topology_file.c). */
         { HN_TOPOLOGY_UNREADABLE,
           "a topology file cannot be read",
           "The file of --topology is missing, or this user may not read it. As a warning: Slurm's topology.conf beside "
@@ -224,6 +236,9 @@ const struct error_id error_ids[] = {
           "a switch of a topology file is below itself",
           "The members of a switch, or members of these, name the switch again; or more than 32 switches are above it.",
           "Let each switch name those below it only." },
+        /* 2xx: reaching nodes, and pushed files. Most numbers from here to HN223 are made from
+         * the cause of a failed link (head/report/report_nodes.c), and hosts with the same
+         * cause share a message. */
         { HN_UNREACHABLE,
           "nodes cannot be reached",
           "The name does not resolve, the connection was refused, there is no route, the server closed the "
@@ -344,6 +359,8 @@ const struct error_id error_ids[] = {
           "a host key cannot be stored",
           "hnlaunch trust cannot write to the known_hosts file of the user, which the message names with the reason.",
           "Make the file writable, or choose another with UserKnownHostsFile in ~/.ssh/config." },
+        /* --push: faults of a path found before the start (head/push/manifest.c), then faults of a
+         * node that stores the files (head/report/report_push.c). */
         { HN_PUSH_MISSING,
           "a file of --push does not exist",
           "There is nothing at the path. Paths are relative to the current directory.",
@@ -390,7 +407,7 @@ const struct error_id error_ids[] = {
           "With --push the ranks start among the pushed files on the nodes, and a file that an argument names is "
           "only here.",
           "Add --push FILE, or name the file with an absolute path that the nodes have." },
-        /* plan and start */
+        /* The ssh configuration again, PMIx, MPI and containers: later members of the hundred. */
         { HN_SSH_CONFIG_IGNORED,
           "lines of the ssh configuration are not obeyed (warning)",
           "The rows tell the file, the line and the keyword. The login is the one that ssh(1) would make, but ssh "
@@ -453,6 +470,7 @@ const struct error_id error_ids[] = {
           "it, it has no such image or container, or the image is for another type of machine.",
           "Read the words of that program in the message, and try it on the node by hand. Pull or build the image on "
           "every node; hnlaunch does neither." },
+        /* 3xx: plan and start. First plans that do not fit the nodes (head/model/plan_faults.c). */
         { HN_TOO_MANY_RANKS,
           "the ranks are more than the slots",
           "-n asks for more ranks than the hosts have slots, or --include and --exclude left no slot.",
@@ -487,6 +505,7 @@ const struct error_id error_ids[] = {
           "a rank needs more GPUs than any node has",
           "--gpus-per-rank is larger than the slots of the largest node.",
           "Lower --gpus-per-rank, or use --oversubscribe." },
+        /* One machine under several names, then faults of nodes and programs of a running job. */
         { HN_SAME_MACHINE,
           "one machine has several names in the list",
           "Hosts turned out to be one machine (one boot, one network namespace), so its GPUs would be used twice.",
@@ -552,7 +571,8 @@ const struct error_id error_ids[] = {
           "The network of --iface, or iface= or addr= of the hostfile, has no address on the node of rank 0, or "
           "addr= does not resolve here.",
           "Choose an interface or address that the node has; the message lists them." },
-        /* --dial-in */
+        /* --dial-in (head/dial_in): the secret, the place of a node, and the
+         * connections of both sides. */
         { HN_NO_SECRET,
           "nodes dial in without a secret (warning)",
           "--dial-secret none was given. Any program that reaches the port of node 0 can take the place of a node that "
@@ -608,6 +628,7 @@ const struct error_id error_ids[] = {
           "Connections to node 0 were no node's of the job: they sent another protocol, another secret, nothing, or "
           "a repeated message. They were closed and did the job no harm; port scanners and health checks do so.",
           "If a node is missing as well, compare its secret with that of node 0." },
+        /* --progress-re and --metrics: the expression, the address and the server. */
         { HN_BAD_PROGRESS_RE,
           "the expression of --progress-re cannot be used",
           "It is no extended regular expression (POSIX, as for grep -E), or has no group, in parentheses, that could be the "
@@ -623,12 +644,12 @@ const struct error_id error_ids[] = {
           "Another program listens at the port of --metrics, the port is below 1024, or the address is none of this "
           "machine. Nothing was started.",
           "Take another port, or port 0, which is any free one: a line at the start has the address then." },
-        /* PyTorch's store */
         { HN_NO_STEP_LINE,
           "no line had a step for --progress-re (warning)",
           "The ranks have written lines, and none matched the expression with a number in a group. The run has no "
           "steps, in the line at the bottom, in top and in the report.",
           "Compare the expression with a line of hnlaunch logs. There are no \\d and no (?:...) in it." },
+        /* --start-with (head/launch/launch_hosts.c), then later numbers of --dial-in. */
         { HN_BAD_START_WITH,
           "the value of --start-with cannot be used",
           "It is none of the names that hnlaunch knows (ssh, srun, sge, ray), and as a command it has no {host}, or a quote is not closed.",
@@ -670,6 +691,7 @@ const struct error_id error_ids[] = {
           "Another hnlaunch was started with the --node-rank of a node that is connected. It waits, and takes the place "
           "when the connection of the first one ends: a node that was started again, before its loss is known, is such a case.",
           "If no node was started again, give every node a rank of its own." },
+        /* The order of nodes by topology (head/launch/launch_order.c). */
         { HN_SEGMENTS,
           "segments of --segment N nodes do not fit into the domains",
           "Each N consecutive nodes of the job have to lie within one NVLink domain, or block or switch of the topology "
@@ -681,6 +703,7 @@ const struct error_id error_ids[] = {
           "With --order topology hosts stand by NVLink domain and switch. The driver of these hosts tells no domain, and no "
           "topology file has the hosts: they come last, in the order of their names.",
           "Name the hosts in the file of --topology. With `plan`, add --probe to ask the nodes." },
+        /* 4xx: PyTorch's store, and how ranks join the job. */
         { HN_STORE_UNREACHED,
           "nodes cannot reach PyTorch's store",
           "Every node connects to MASTER_ADDR and MASTER_PORT before a rank starts, and some failed: a firewall "
@@ -741,7 +764,7 @@ const struct error_id error_ids[] = {
           "the nodes. The connection was closed.",
           "-o net.store_peers=node admits every connection from the job's nodes, of any user. Or give containers the "
           "network of their node, or use --store-listen loopback." },
-        /* ranks */
+        /* Place-holders in the arguments of ranks, such as {port:NAME}. */
         { HN_BAD_PORT_NAME,
           "a place-holder {port:NAME} has no valid name, or no role, or a port is not reserved",
           "The name of a port is a lower-case letter and up to 31 lower-case letters, digits and underscores, and a "
@@ -772,6 +795,8 @@ const struct error_id error_ids[] = {
           "than 128 KiB.",
           "Programs that read HN_ROLES need another way, such as {ROLE.addr} in their arguments. Fewer instances and "
           "ports make the list shorter: with --replicas a replica has one entry, not one for each rank." },
+        /* 5xx: ranks that ended badly, or stand still at their end
+         * (head/report/report.c, head/status). */
         { HN_RANK_SIGNALED,
           "a rank was killed by a signal",
           "The rank crashed (SIGSEGV, SIGABRT, SIGBUS), or another process or the kernel's out-of-memory killer "
@@ -797,7 +822,8 @@ const struct error_id error_ids[] = {
           "the others may wait for the rank in a collective: then nothing happens any more.",
           "Start the program with python3 -m mpi4py, which ends the job when a rank raises an exception or exits with "
           "another code than 0. If the rank has done its part and the others still compute, all is well." },
-        /* GPUs */
+        /* Ranks of MPI that have not found each other: the job would do the
+         * same work several times. */
         { HN_WORLDS_OF_ONE,
           "ranks of a job were worlds of one",
           "At least two ranks, or programs that they started, have called MPI_Init(), whose MPI found no launcher that it "
@@ -811,6 +837,8 @@ const struct error_id error_ids[] = {
           "needs them, it will never find them; the job fails at its end (HN510) if a second rank is alone, too.",
           "Stop the job and name the way of its MPI: --mpi pmix for Open MPI. --mpi none says that each rank is to be a world "
           "of one." },
+        /* 6xx: GPUs of the plan, and PMI. The hundred was meant for checks of
+         * nodes before the start. */
         { HN_SLOTS_ABOVE_GPUS,
           "a node has fewer GPUs than its line gives slots",
           "The agent found fewer usable GPUs than slots=. A GPU failed, or CUDA_VISIBLE_DEVICES of the node's "
@@ -891,6 +919,7 @@ const struct error_id error_ids[] = {
           "there is no help on this topic",
           "help and --help have topics, and the word is none of them.",
           "Use all, hostfile, env, exit or config. hnlaunch explain NUMBER explains errors." },
+        /* Configuration files, and variables in their place. The key is the same word for both. */
         { HN_CONFIG_KEY,
           "unknown configuration key",
           "A key of a configuration file, a variable HNLAUNCH_SECTION_KEY or a word of hnlaunch config is none that hnlaunch has. Of a "
@@ -922,6 +951,8 @@ const struct error_id error_ids[] = {
           "Earlier versions read settings from the nearest .hnlaunch.ini. It can come with a cloned repository, so no file is "
           "read that you have not named.",
           "If you trust the file, name it: --job FILE. Else ignore or remove it." },
+        /* Job files, --multi-prog, and roles: a role is a part of a command line or a
+         * section of a job file. */
         { HN_JOB_FILE_UNREADABLE,
           "the job file cannot be read",
           "The file of --job does not exist, may not be read, is too large, or is not a regular file: paths in it start at its "
@@ -979,7 +1010,7 @@ const struct error_id error_ids[] = {
           "a role was not ready",
           "A role ended before it was ready, or was not ready in --ready-timeout, and another role waits for it.",
           "Look at the output of the role: hnlaunch logs RUN. A server that loads for long needs a longer --ready-timeout." },
-        /* runs */
+        /* 8xx: runs. Most belong to commands such as logs and stop (head/commands). */
         { HN_NO_RUN,
           "no such run",
           "No run of yours has this id, or several begin with it. A run is found while it goes on on this machine, and "
@@ -1053,6 +1084,7 @@ const struct error_id error_ids[] = {
           "The message has the reason. hnlaunch drain needs a host of the run with ranks that run now, and a run that can go on "
           "without it: with --restart auto, --max-restarts, --spares, --min-nodes or --requeue-exit.",
           "hnlaunch top RUN shows the hosts; hnlaunch stop RUN ends the run." },
+        /* --detach, and the folder of the records at the start of a run. */
         { HN_DETACH_IN_ALLOCATION,
           "--detach inside an allocation",
           "The resource manager ends the allocation, with all that runs in it, when the script or shell of the allocation "
@@ -1077,13 +1109,13 @@ const struct error_id error_ids[] = {
           "can put other records in the place of this run's. hnlaunch reads records only from folders of the user in "
           "which no other user may write.",
           "chmod go-w the folder, or chmod +t it." },
+        /* Views and reports of a run. */
         { HN_NO_SCREEN,
           "top has no screen (warning)",
           "hnlaunch-top.so, the part that draws on the terminal, is missing or cannot be loaded: hnlaunch was built without "
           "ncursesw, or the library is not installed. A table is printed once instead.",
           "Install libncurses-dev (on Debian; ncursesw elsewhere), build and install hnlaunch again. hnlaunch top --json has all "
           "figures." },
-        /* records and limits */
         { HN_NO_REPORT,
           "a run has no report",
           "The records of the run, or its file events.ndjson, are missing or cannot be read: it was started with --log-dir none, "
@@ -1098,6 +1130,7 @@ const struct error_id error_ids[] = {
           "hnlaunch-table.so, the part that lays tables out, is missing or cannot be loaded: the installation is incomplete, or "
           "libsmartcols is not installed. The rows of a table are printed all the same, with two blanks between cells.",
           "Install hnlaunch again, with libsmartcols (libsmartcols1 on Debian)." },
+        /* The list of bad hosts (head/run/bad_hosts.c), which `hnlaunch bad` prints and clears. */
         { HN_BAD_HOSTS_FILE,
           "the list of bad hosts cannot be read or written (a warning of a run)",
           "The file of --bad-hosts, or hosts.bad in the state folder, is no regular file, may not be read or written, or has "
@@ -1167,6 +1200,7 @@ const struct error_id error_ids[] = {
           "A dump that a rank has written could not be stored below --log-dir, or is larger than 32 MiB. Other dumps, "
           "logs and the exit code are not affected.",
           "Make room on the file system of --log-dir, or set TORCH_FR_BUFFER_SIZE to a smaller number than 2000." },
+        /* --pull: files that are brought home after the end of the ranks. */
         { HN_NOT_PULLED,
           "files of --pull could not be brought home",
           "A node was lost, a path is on no node, a file could not be read there or not be written here, or the transfer was "
@@ -1188,11 +1222,15 @@ const struct error_id error_ids[] = {
           "Choose another folder: --pull PATH:DEST." },
 };
 
+/* Exit codes in ascending order. The two last entries stand for all codes that a rank or a signal
+ * gives; a row of sysexits.h keeps the meaning of that file where one is near. */
 const struct error_id exit_ids[] = {
         { 0,
           "every rank exited with 0",
           "The job, the plan or the command was done.",
           "Nothing." },
+        /* 64 to 78 are the codes of sysexits(3). A script can tell a mistake in its own call (64,
+         * 65, 66, 78) from a fault of the machines (68, 69, 75, 76). */
         { EX_USAGE,
           "wrong use",
           "The command line has an error.",
@@ -1216,6 +1254,8 @@ const struct error_id exit_ids[] = {
           "working directory), or the nodes do not reach the store. Of stop and signal: the run has ended, or is on another "
           "machine.",
           "The error above the last line names the node and the next step." },
+        /* Lost output changes the exit code of a job whose ranks all exited 0: half a log must not
+         * pass for a whole one. */
         { EX_CANTCREAT,
           "logs, events, standard output or error cannot be written, also when all ranks exited 0",
           "A file system is full, a file cannot be created, or hnlaunch was told to end before its output was read. When the ranks "
@@ -1239,6 +1279,7 @@ const struct error_id exit_ids[] = {
           "A configuration file, a variable HNLAUNCH_SECTION_KEY or an ssh configuration file has an error or is not "
           "safe to use.",
           "hnlaunch config shows every value with its origin, and the errors." },
+        /* 124 to 127 are the codes of timeout(1) and env(1): a shell gives the last two, too. */
         { EX_TIME_LIMIT,
           "--timeout passed, or the ranks hung (--on-hang)",
           "The job took longer than --timeout, or its ranks hung (HN811) with --on-hang stop or restart. The ranks were stopped.",
@@ -1258,11 +1299,14 @@ const struct error_id exit_ids[] = {
           "HN312: the program, or the interpreter in its first line, does not exist on the node. Also the program of "
           "--ssh-command on this machine.",
           "Give a path that is valid on every node, or bring the program there with --push." },
+        /* 128 + SIGPIPE. A shell gives the code to a program in front of head(1), too. */
         { 141,
           "standard output or error is a pipe that its reader has closed",
           "The reader, such as head or less, ended before all output was written. All ranks exited with 0, or were "
           "stopped for that reason.",
           "Let the reader read to the end, or write to a file." },
+        /* The entry of all codes from 129 to 192: exit_id_find() takes it for a
+         * code without an own entry. */
         { EXIT_SIGNAL,
           "this signal killed the rank that failed first, or ended hnlaunch",
           "HN501: a rank was killed. Or hnlaunch was told to stop: by Ctrl-C (130), by SIGTERM (143), as from hnlaunch stop or from a "
@@ -1279,8 +1323,10 @@ const struct error_id exit_ids[] = {
 const size_t error_id_count = ARRAY_SIZE(error_ids);
 const size_t exit_id_count = ARRAY_SIZE(exit_ids);
 
+/* The largest signal number of Linux: real-time signals end at 64 on most machine types. */
 enum { SIGNALS = 64 };
 
+/* The titles are those of hnlaunch-errors(7), too, which has a section for each hundred. */
 const char *error_ids_title(int number)
 {
         static const char *const titles[] = {
@@ -1299,6 +1345,7 @@ const char *error_ids_title(int number)
         return i < ARRAY_SIZE(titles) && titles[i] ? titles[i] : "Other";
 }
 
+/* A process looks up a number or two, so the table is searched from its beginning. */
 const struct error_id *error_id_find(int number)
 {
         for (size_t i = 0; i < error_id_count; i++)
@@ -1307,6 +1354,7 @@ const struct error_id *error_id_find(int number)
         return NULL;
 }
 
+/* Returns the entry with exactly this number, EXIT_SIGNAL and EXIT_OF_RANK among them, or NULL. */
 static const struct error_id *find_exit(int number)
 {
         for (size_t i = 0; i < exit_id_count; i++)
@@ -1315,8 +1363,10 @@ static const struct error_id *find_exit(int number)
         return NULL;
 }
 
+/* Searches an entry of the code itself first: 141 has one, although it is 128 + SIGPIPE. */
 const struct error_id *exit_id_find(int code)
 {
+        /* The number of EXIT_SIGNAL marks a range. As a code of its own, 128 is one of a rank. */
         const struct error_id *own = code == EXIT_SIGNAL ? NULL : find_exit(code);
 
         if (code < 0 || code > EXIT_MAX)

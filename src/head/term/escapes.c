@@ -30,6 +30,7 @@ enum { ESC = 0x1b, BEL = 0x07 };
 
 void escapes_pause(struct escapes *e, struct buf *out)
 {
+        /* A second pause without text between has nothing to switch off. */
         if (e->colour_on && !e->resume)
                 buf_append(out, "\033[0m", 4);
         e->resume = e->colour_on;
@@ -44,11 +45,14 @@ static void put_visible(struct escapes *e, struct buf *out, const void *p, size_
         buf_append(out, p, n);
 }
 
+/* Takes a byte outside of sequences and characters. Control characters are dropped, but for tabs,
+ * carriage returns and, of a lone rank, backspaces, with which spinners step back. */
 static void take_text_byte(struct escapes *e, struct buf *out, unsigned char c, bool alone)
 {
         if (c == ESC) {
                 e->state = ESCAPE;
         } else if (c >= 0xc2 && c <= 0xf4) {
+                /* The first bytes of UTF-8; 0xc0, 0xc1 and 0xf5 to 0xff begin no character. */
                 e->state = WIDE;
                 e->sequence[0] = (char)c;
                 e->n = 1;
@@ -62,21 +66,28 @@ static void take_text_byte(struct escapes *e, struct buf *out, unsigned char c, 
         }
 }
 
-/* Takes the byte behind ESC. */
+/* Takes the byte behind ESC, or the command that a character of C1 stands for. Two-byte commands,
+ * such as ESC c, which resets a terminal, are dropped here. */
 static void take_after_escape(struct escapes *e, unsigned char c)
 {
         if (c == '[') {
                 e->state = CONTROL;
                 e->n = 0;
         } else if (c == ']' || c == 'P' || c == 'X' || c == '^' || c == '_') {
+                /* OSC (title, clipboard), DCS, SOS, PM, APC: strings with an end of their own. */
                 e->state = STRING;
         } else if (c >= ' ' && c <= '/') {
+                /* An intermediate byte, as in ESC ( 0: one more byte ends the command. */
                 e->state = CHARSET;
         } else if (c != ESC) {
+                /* After ESC ESC the second one begins the command. */
                 e->state = TEXT;
         }
 }
 
+/* Remembers a colour sequence that was passed on. ESC [ m and ESC [ 0 m switch all off; any other
+ * adds to the colour before, as bold and red may come in two sequences. When the room is full, the
+ * earlier sequences are forgotten, and only the latest is repeated. */
 static void note_colour(struct escapes *e)
 {
         bool off = e->n == 0 || (e->n == 1 && e->sequence[0] == '0');
@@ -96,8 +107,11 @@ static void note_colour(struct escapes *e)
 /* Passes ESC [ parameters final for colours; a lone rank may also erase and move the cursor. */
 static void take_control_byte(struct escapes *e, struct buf *out, unsigned char c, bool alone)
 {
+        /* A sequence longer than the room is read to its end and dropped: no colour is so long. */
         bool fits = e->n < sizeof(e->sequence);
 
+        /* A byte before the final one. ESC aborts the sequence and begins
+         * another, as on a terminal. */
         if (c < 0x40 || c > 0x7e) {
                 if (c == ESC)
                         e->state = ESCAPE;
@@ -107,8 +121,10 @@ static void take_control_byte(struct escapes *e, struct buf *out, unsigned char 
         }
         e->state = TEXT;
         e->sequence[fits ? e->n : sizeof(e->sequence) - 1] = '\0';
+        /* Private parameters, as in ESC [ ? 1049 h, change modes of the terminal. */
         if (!fits || strspn(e->sequence, "0123456789;:") < e->n)
                 return;
+        /* A to H and f move the cursor, J and K erase; m is a colour. */
         if (c != 'm' && !(alone && memchr("ABCDEFGHJKf", c, 11)))
                 return;
         put_visible(e, out, "\033[", 2);
@@ -125,10 +141,13 @@ static void take_wide_char(struct escapes *e, struct buf *out, uint32_t c, bool 
         if (c < 0xa0)
                 take_after_escape(e, (unsigned char)(c - 0x40));
         else if (alone || !printable_turns_text(c))
+                /* Marks of direction would turn the label of a rank around; a
+                 * lone rank has no label. */
                 put_visible(e, out, e->sequence, e->n);
 }
 
-/* Appends only the first byte of a broken character: letters of Latin-1 have one byte. */
+/* Appends only the first byte of a broken character: letters of Latin-1 have one byte. 0xc2 is
+ * dropped, because the next byte could complete a command of C1 on the terminal. */
 static void put_broken_char(struct escapes *e, struct buf *out)
 {
         if ((unsigned char)e->sequence[0] != 0xc2)
@@ -148,6 +167,7 @@ static void take_wide_byte(struct escapes *e, struct buf *out, unsigned char c, 
                 if (e->n == need && printable_decode((unsigned char *)e->sequence, need, &whole))
                         take_wide_char(e, out, whole, alone);
                 else if (e->n == need)
+                        /* An overlong form, a surrogate, or above U+10FFFF: dropped whole. */
                         e->state = TEXT;
                 return;
         }
@@ -171,6 +191,7 @@ void escapes_filter(struct escapes *e, struct buf *out, const void *p, size_t n,
         size_t plain;
 
         for (; c < end; c++) {
+                /* Most output is plain ASCII, and is appended in runs. */
                 plain = e->state == TEXT ? count_plain(c, end) : 0;
                 if (plain) {
                         put_visible(e, out, c, plain);
@@ -201,6 +222,7 @@ void escapes_filter(struct escapes *e, struct buf *out, const void *p, size_t n,
                         else if (*c == ESC)
                                 e->state = STRING_ESCAPE;
                         break;
+                /* ESC and another byte than a backslash stay within the string. */
                 case STRING_ESCAPE:
                         e->state = *c == '\\' ? TEXT : STRING;
                         break;
@@ -213,7 +235,8 @@ void escapes_filter(struct escapes *e, struct buf *out, const void *p, size_t n,
         }
 }
 
-/* Returns the end of the escape sequence at @p: CSI and OSC (ECMA-48), or two bytes. */
+/* Returns the end of the escape sequence at @p: CSI and OSC (ECMA-48), or two bytes. A sequence
+ * without an end is skipped up to the newline, which stays. */
 static const char *skip_escape(const char *p)
 {
         if (*++p == '[') {
@@ -222,6 +245,7 @@ static const char *skip_escape(const char *p)
         } else if (*p == ']') {
                 for (p++; *p && *p != '\n' && *p != '\a' && *p != '\033';)
                         p++;
+                /* The string terminator ESC \ has two bytes, BEL only one. */
                 if (*p == '\033' && p[1] == '\\')
                         p++;
         }
