@@ -97,6 +97,7 @@ static int read_bad_file(const char *path, char **ret_text, struct error *err)
         size_t len;
         int rc = fd_read_regular(AT_FDCWD, path, FILE_MAX, ret_text, &len);
 
+        /* ENOTDIR: the folder is missing because a file has its name. */
         if (rc == -ENOENT || rc == -ENOTDIR) {
                 *ret_text = xstrdup("");
                 rc = 0;
@@ -142,6 +143,7 @@ static int lock_bad_file(const char *path, struct error *err)
 
         if (folder && run_folders_make(folder, err) < 0)
                 return -err->code;
+        /* The lock is a file of its own: a lock on the list would go with the replaced file. */
         fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (fd < 0)
                 return err_set(err, errno, "cannot write %s: %s", name, strerror(errno));
@@ -163,12 +165,14 @@ static int replace_bad_file(const char *path, const struct buf *text, struct err
         struct stat st;
         int fd, rc;
 
+        /* rename() would replace a read-only file, too: an admin's list stays as it is. */
         if (access(path, F_OK) == 0 && access(path, W_OK) < 0)
                 return err_set(err, errno, "cannot write %s: %s", path, strerror(errno));
         fd = mkostemp(name, O_CLOEXEC);
         if (fd < 0)
                 return err_set(err, errno, "cannot write %s: %s", path, strerror(errno));
         rc = fd_write_all(fd, buf_data(text), buf_len(text));
+        /* mkostemp() makes a file for the owner alone, and a list for a group stays readable. */
         if (!rc && stat(path, &st) == 0 && fchmod(fd, st.st_mode & 0777) < 0)
                 rc = -errno;
         if (!rc && rename(name, path) < 0)

@@ -55,6 +55,8 @@ static int64_t copy_newest(FILE *from, FILE *to)
 
         if (size < 0)
                 return size;
+        /* Old progress alone is often enough. If not, the oldest lines go, so that the rest fits
+         * even if all of it is kept. */
         bytes = copy_events(from, NULL, first, progress);
         if (bytes > KEPT_MAX)
                 first = size - KEPT_MAX;

@@ -60,7 +60,8 @@ static bool names_user(const char *list, const char *user)
         return false;
 }
 
-/* Whether the process is in a login session. */
+/* Whether the process is in a login session. pam_systemd sets XDG_SESSION_ID, and a process of
+ * systemd-run --user may inherit the variable, but lies below user@UID.service. */
 static bool has_session(void)
 {
         CLEANUP(fd_closep) int fd = open("/proc/self/cgroup", O_RDONLY | O_CLOEXEC);
@@ -73,6 +74,8 @@ static bool has_session(void)
 
 bool logind_ends_processes(void)
 {
+        /* The defaults of logind.conf(5): root is excepted, and KillUserProcesses depends on the
+         * build of systemd; "no", as distributions choose, is assumed. */
         struct logind_rule rule = { .except = xstrdup("root") };
         const struct passwd *user = getpwuid(geteuid());
         const char *name = user ? user->pw_name : "";

@@ -46,12 +46,16 @@ static int64_t name_of_open(const struct output_file *f)
         char head[32] = "";
         ssize_t n = f->file ? pread(fileno(f->file), head, sizeof(head) - 1, 0) : 0;
 
+        /* The file begins with the time of its first piece. 1 is added because 0 is no name; a head
+         * without a blank may have been written in part. */
         return n > 0 && strchr(head, ' ') ? strtoll(head, NULL, 10) + 1 : 0;
 }
 
 void output_file_open(struct output_file *f, int dir, struct output_place from)
 {
         *f = (struct output_file){ .dir = dir };
+        /* The place may be in the new file or, after one renaming, in the old one. Else all that is
+         * kept is read, from the older file on. */
         if (!from.file || !open_output_part(f, "output") || name_of_open(f) != from.file)
                 if (!open_output_part(f, "output.old"))
                         open_output_part(f, "output");
@@ -103,7 +107,10 @@ static bool read_output_piece(struct output_file *f, struct output_piece *p)
         long long us;
 
         *p = (struct output_piece){ .rank = -1 };
+        /* A head without its newline is still being written. */
         if (fgets(head, sizeof(head), f->file) && strchr(head, '\n')) {
+                /* A mark has "-" in place of the rank. "-1", the rank of hnlaunch, does not match:
+                 * no letter follows. */
                 if (sscanf(head, "%lld - %15[a-z] %llu", &us, word, &len) >= 2) {
                         p->kind = strcmp(word, "gap") ? OUTPUT_DETACHED : OUTPUT_GAP;
                         p->us = us;
@@ -118,6 +125,7 @@ static bool read_output_piece(struct output_file *f, struct output_piece *p)
                                 return true;
                 }
         }
+        /* The end of the file is not final while the run goes on. */
         clearerr(f->file);
         fseeko(f->file, at, SEEK_SET);
         return false;

@@ -4,6 +4,11 @@
  * once, in the order of enum record, and writes without the lock: at any time the summary on disk
  * is younger than the output. After the first error the thread only counts bytes, but still writes
  * the summary.
+ *
+ * Life: recorder_create() makes buffers only; recorder_open() starts the thread, which makes the
+ * folder, writes what has waited, removes the oldest runs and writes until recorder_finish(). A
+ * thread that a file system holds up cannot be ended: recorder_finish() then leaves thread and
+ * memory behind, and recorder_destroy() frees nothing.
  */
 #include "head/run/recorder.h"
 
@@ -168,6 +173,8 @@ static int64_t scan_dumps(int run, int number, bool remove)
         return fd < 0 ? -1 : bytes;
 }
 
+/* Returns the bytes of the records and dumps of a run; answers of `hnlaunch why` are small. Looks
+ * are numbered from 1 without a gap, so the first missing number ends the search. */
 static int64_t measure_run(int dir, const struct old_run *old)
 {
         CLEANUP(fd_closep) int fd = open_run(dir, old->name);
@@ -182,6 +189,7 @@ static int64_t measure_run(int dir, const struct old_run *old)
         return bytes;
 }
 
+/* Orders the newest run first. */
 static int compare_age(const void *a, const void *b)
 {
         const struct timespec *x = &((const struct old_run *)a)->changed;
@@ -201,7 +209,7 @@ static bool remove_answer(int run, int number)
 }
 
 /* Removes only files made by hnlaunch, so that a folder with files of the user stays. A link is
- * removed, its target stays. */
+ * removed, its target stays. The folder itself goes when nothing else is left in it. */
 static void remove_run(int dir, const char *name)
 {
         CLEANUP(fd_closep) int fd = -1;
@@ -261,6 +269,8 @@ static void remove_oldest(const struct recorder *r, int64_t bytes)
 
         for (size_t i = 0; i < n; i++) {
                 bytes += bytes < 0 ? 0 : measure_run(fd, &runs[i]);
+                /* The present run is one of those to keep. Behind the first run that exceeds the
+                 * bytes, all older ones go, too. */
                 if (i + 1 >= (size_t)r->keep.runs || bytes > r->keep.bytes)
                         remove_run(fd, runs[i].name);
         }
@@ -269,6 +279,8 @@ static void remove_oldest(const struct recorder *r, int64_t bytes)
 
 /* --- files: the thread ------------------------------------------------------------------------ */
 
+/* Makes the folder of the run, or the link to @elsewhere, and opens it. 0, or
+ * -errno with files.err. */
 static int make_run_folder(struct recorder *r)
 {
         struct error *err = &r->files.err;
@@ -278,6 +290,8 @@ static int make_run_folder(struct recorder *r)
         if (r->elsewhere ? symlink(r->elsewhere, r->path) < 0 : mkdir(r->path, 0700) < 0)
                 return err_set(err, errno, "cannot make %s: %s", r->path, strerror(errno));
         r->files.dir = run_records_open_at(AT_FDCWD, r->path, err);
+        /* With @elsewhere the run has records without this folder: head/output/run_dir.c writes
+         * run.json and the events. */
         if (r->files.dir < 0 && !r->elsewhere)
                 return -err->code;
         *err = (struct error){ 0 };
@@ -301,6 +315,8 @@ static void turn_output(struct recorder *r)
         r->files.fd[RECORD_OUTPUT] = fd_close(r->files.fd[RECORD_OUTPUT]);
         r->files.in_file = 0;
         if (renameat(dir, record_names[RECORD_OUTPUT], dir, record_names[OUTPUT_OLD]) < 0)
+                /* The bytes go if the renaming fails: a file of output must
+                 * not grow without a limit. */
                 unlinkat(dir, record_names[RECORD_OUTPUT], 0);
 }
 
@@ -342,6 +358,7 @@ static int append_record(struct recorder *r, enum record record, const struct bu
         struct record_files *f = &r->files;
         int ret;
 
+        /* Whole batches are counted, so that a file begins with the head of a piece. */
         if (record == RECORD_OUTPUT && (f->in_file += buf_len(b)) > OUTPUT_MAX)
                 turn_output(r);
         if (f->fd[record] < 0)
@@ -357,6 +374,8 @@ static int append_record(struct recorder *r, enum record record, const struct bu
         return shorten_events(r);
 }
 
+/* Writes a batch of a record, if the record belongs here. 0, or -errno; the first error of the run
+ * is kept, and cuts the newline of the last piece of output, which marks the output as cut. */
 static int write_record(struct recorder *r, enum record record, const struct buf *b)
 {
         int ret;
@@ -411,7 +430,9 @@ static struct timespec make_deadline(int ms)
         return t;
 }
 
-/* Takes pending bytes, waiting for TOUCH_MS at most. False = no more will come. */
+/* Takes pending bytes, waiting for TOUCH_MS at most. False = no more will come. The buffers are
+ * exchanged, not copied: empty ones of the last batch take the next bytes. True without bytes: the
+ * time has passed, and the folder needs a touch. */
 static bool take_batch(struct recorder *r, struct buf batch[RECORDS])
 {
         struct timespec until = make_deadline(TOUCH_MS);
@@ -454,6 +475,8 @@ static void keep_rate(struct recorder *r)
                 return;
         pthread_mutex_lock(&r->lock);
         r->taken_ns = 0;
+        /* New bytes do not end the pause: only recorder_finish() and
+         * recorder_stand_alone() signal here. */
         while (!r->finishing && !r->alone.is_so && !over)
                 over = pthread_cond_timedwait(&r->wake, &r->lock, &until);
         pthread_mutex_unlock(&r->lock);
@@ -538,11 +561,14 @@ void recorder_open(struct recorder *r)
         if (!error)
                 return;
         err_set(&r->files.err, error, "cannot start a thread: %s", strerror(error));
+        /* Without a thread nothing is recorded: recorder_await() and
+         * recorder_finish() tell the error. */
         r->begin.err = r->files.err;
         r->done = true;
 }
 
-/* With the lock. */
+/* With the lock. A busy thread looks at the buffers again anyway, which saves a system call for
+ * each line of output. */
 static void wake_thread(struct recorder *r)
 {
         if (r->asleep)
@@ -564,7 +590,8 @@ void recorder_put(struct recorder *r, enum record record, const void *data, size
         pthread_mutex_unlock(&r->lock);
 }
 
-/* With the lock. */
+/* With the lock. Writes the gap in front of the next piece, so that readers see
+ * where bytes are missing. */
 static void mark_gap(struct recorder *r, int64_t us)
 {
         if (r->gap)
@@ -583,9 +610,12 @@ bool recorder_put_output(struct recorder *r, int64_t us, int rank, uint8_t strea
                 return true;
         b = &r->pending[RECORD_OUTPUT];
         pthread_mutex_lock(&r->lock);
+        /* A file system that takes so long may never answer. Ranks must not wait for it. */
         stuck = r->taken_ns && clock_ns() - r->taken_ns > RECORDER_SLOW_MS * INT64_C(1000000);
         if (buf_len(b) + len > QUEUE_MAX && (!r->alone.is_so || stuck)) {
                 r->gap += len;
+                /* Output that is only too fast is marked in the file; a stuck disk
+                 * is told at the end, too. */
                 r->has_gap |= stuck;
         } else {
                 mark_gap(r, us);

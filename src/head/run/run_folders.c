@@ -67,8 +67,10 @@ char *run_folders_records(void)
         const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
         struct stat st;
 
+        /* A relative path is invalid by the XDG base directory specification, and is ignored. */
         if (state && *state == '/')
                 return xasprintf("%s/hnlaunch/runs", state);
+        /* HOME may name a folder that is missing on this machine (containers, service users). */
         return home && *home == '/' && stat(home, &st) == 0 && S_ISDIR(st.st_mode)
                        ? xasprintf("%s/.local/state/hnlaunch/runs", home)
                        : NULL;
@@ -80,6 +82,7 @@ char *run_folders_dial_in(void)
         const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
         char *end = records ? strrchr(records, '/') : NULL;
 
+        /* A home that may not be entered gives no place for a secret. */
         if (!end || ((!state || *state != '/') && access(home, X_OK) < 0))
                 return NULL;
         return xasprintf("%.*s/dial-in", (int)(end - records), records);

@@ -4,6 +4,10 @@
  * listed once. Each run is asked for its description within INFO_MS; a socket without a listener is
  * removed. A recorded run without a summary is elsewhere, silent or lost, by host, socket and
  * process. The start time of a process guards against a reused pid.
+ *
+ * Sockets come first: a run that ends meanwhile has written its summary before the socket goes, and
+ * one of the two folders shows the run. Runs are asked one after the other, which takes long only
+ * when several of them are suspended.
  */
 #include "head/run/run_list.h"
 
@@ -81,7 +85,7 @@ static int connect_run(const char *path, struct error *err)
         return err_set(err, r, "cannot connect to %s: %s", path, strerror(r));
 }
 
-/* Reads a line. */
+/* Reads until @to has a whole line, at most @ms for each part of it. 0, or -errno with @err. */
 static int read_answer(int fd, int ms, struct buf *to, struct error *err)
 {
         size_t looked = 0;
@@ -112,6 +116,8 @@ int run_request(const char *socket, json_t *request, struct error *err)
         int fd = connect_run(socket, err);
 
         json_decref(request);
+        /* A request fits into an empty socket as a whole; less means that the run
+         * has closed the socket. */
         if (fd < 0 || send(fd, line, strlen(line), MSG_NOSIGNAL) == (ssize_t)strlen(line))
                 return fd;
         fd_close(fd);
@@ -214,6 +220,7 @@ int64_t run_process_start(int pid)
                 c = strrchr(stat, ')'); /* the name may have any characters */
         if (c && c[1] == ' ')
                 state = c[2];
+        /* Field 22 of /proc/PID/stat is the start of the process; the name is field 2. */
         for (int field = 2; c && field < 22; field++)
                 c = strchr(c + 1, ' ');
         return c && !strchr("ZX", state) ? strtoll(c, NULL, 10) : 0;
@@ -240,7 +247,8 @@ bool run_process_lives(const json_t *info)
         return ticks && ticks == json_integer_value(json_object_get(info, "pid_start"));
 }
 
-/* Asks the run for its description. False = the socket has no listener. */
+/* Asks the run for its description. False = the socket has no listener. Sets state and, with an
+ * answer, info; a suspended or busy run keeps the description of its records. */
 static bool is_run_there(struct run *r)
 {
         struct error err = { .code = ECONNRESET };
@@ -257,6 +265,7 @@ static bool is_run_there(struct run *r)
         return info || (err.code != ECONNREFUSED && err.code != ENOENT);
 }
 
+/* Adds the run of a socket, unless nothing listens there: the records then tell its end. */
 static void add_from_socket(struct run_list *l, const char *folder, const char *name)
 {
         size_t len = strlen(name), end = sizeof(socket_end) - 1;
@@ -317,6 +326,7 @@ static const char *started_at(const struct run *r)
         return t ? t : "";
 }
 
+/* Orders the newest run first. Times are in UTC and of one form, so their texts compare. */
 static int compare_runs(const void *a, const void *b)
 {
         return strcmp(started_at(b), started_at(a));
@@ -367,6 +377,7 @@ const struct run *run_list_find(const struct run_list *l, const char *id, size_t
 {
         const struct run *found = NULL;
 
+        /* A whole id wins over longer ids that begin with it. */
         *ret_n = 0;
         for (size_t i = 0; i < l->n; i++) {
                 if (!strcmp(l->v[i].id, id)) {

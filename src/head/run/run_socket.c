@@ -2,6 +2,11 @@
 /*
  * The list has the newest client first. Clients that wait for the end of the run, ask why or watch
  * (top) stay for their answers, and a client without a request stays until another needs its place.
+ *
+ * A client is dropped at its end, when a write fails, or when it leaves too much unread. Dropping
+ * takes it out of the list at once; the memory is freed when libuv has closed the handle, so that a
+ * function may use the client after an answer. All handles are unreferenced: none delays the end of
+ * the loop.
  */
 #include "head/run/run_socket.h"
 
@@ -20,6 +25,8 @@
 #include "base/memory.h"
 #include "head/core/json_text.h"
 
+/* A request is short: the longest names a host or a role. UNREAD_MAX is above ANSWER_MAX of
+ * run_list.c, the longest answer that a command reads. */
 enum { REQUEST_MAX = 512, CLIENTS_MAX = 64, BACKLOG = 16, UNREAD_MAX = 128 << 20 };
 
 struct run_client {
@@ -45,6 +52,8 @@ struct run_socket {
         int open; /* handles not yet closed */
 };
 
+/* The path is kept outside of the struct: run_socket_abandon() may be called by a handler of a
+ * signal, without a pointer to the run. A process has one run. */
 static char abandoned[sizeof(((struct sockaddr_un *)NULL)->sun_path)]; /* of the open socket */
 
 static void unref_run_socket(struct run_socket *s)
@@ -132,6 +141,8 @@ static void take_stdin(struct run_client *c)
         uv_os_fd_t fd = -1;
         int own = -1;
 
+        /* The duplicate goes to the reader of standard input, and this client is closed: two
+         * readers of one stream would each get a part. */
         uv_read_stop((uv_stream_t *)&c->pipe);
         if (uv_fileno((const uv_handle_t *)&c->pipe, &fd) == 0)
                 own = fcntl(fd, F_DUPFD_CLOEXEC, 3);
@@ -197,6 +208,8 @@ static void obey_request(struct run_client *c, const json_t *request)
                 s->ops.status(s->ctx);
                 answer_client(c, json_pack("{s:b}", "ok", 1));
         } else if (!strcmp(what, "attach")) {
+                /* Only the first `attach` gets the terminal's input to the
+                 * ranks; the others watch. */
                 s->owner = s->owner ? s->owner : c;
                 answer_client(c, json_pack("{s:b}", "owner", s->owner == c));
         } else if (!strcmp(what, "stdin")) {
@@ -205,6 +218,8 @@ static void obey_request(struct run_client *c, const json_t *request)
                 s->ops.end_stdin(s->ctx);
                 answer_client(c, json_pack("{s:b}", "ok", 1));
         } else if (!strcmp(what, "why")) {
+                /* The look may have begun for another client: the answer goes
+                 * to all clients that ask. */
                 c->asks = true;
                 s->ops.why(s->ctx);
         } else if (!strcmp(what, "top")) {
@@ -270,6 +285,8 @@ static void drop_run_surplus(struct run_socket *s)
         for (struct run_client *c = s->clients->next; c; c = c->next)
                 if (is_silent_client(c))
                         drop = c;
+        /* All older clients have requests: the newest goes, and its command
+         * tells that the run is busy. */
         drop_run_client(drop);
 }
 
@@ -363,6 +380,8 @@ void run_socket_tell_why(struct run_socket *s, const json_t *answer, bool last)
                 next = c->next;
                 if (!c->asks)
                         continue;
+                /* The client stays for the next part of the answer: stacks come later than the
+                 * first finding. */
                 c->asks = !last;
                 answer_client(c, json_incref((json_t *)answer));
         }
@@ -374,6 +393,7 @@ void run_socket_tell_top(struct run_socket *s, const char *line)
 
         for (struct run_client *c = s ? s->clients : NULL; c; c = next) {
                 next = c->next;
+                /* A slow reader misses frames in place of getting old ones. */
                 if (c->looks && !uv_stream_get_write_queue_size((uv_stream_t *)&c->pipe))
                         send_run_line(c, xstrdup(line));
         }
