@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each list is read into a set of its own and joined with the hosts so far: the first one by a
+ * union with nothing, later ones by the operation of the command line. An error does not end the
+ * reading, so that all lists are checked at once.
+ */
 #include "head/commands/host_lists.h"
 
 #include <sysexits.h>
@@ -19,6 +24,7 @@ bool host_lists_any(const struct options *o)
         return o->argv.n || o->hostfiles.n || o->hostlists.n;
 }
 
+/* The state between two lists. */
 struct list_reader {
         struct hosts *to;
         enum host_set_op op;
@@ -26,6 +32,7 @@ struct list_reader {
         struct diags *diags;
 };
 
+/* Joins a list with the hosts so far. The first list is the base also of --minus and --common. */
 static void take_list(struct list_reader *r, const char *text, bool is_file)
 {
         struct hosts one = HOSTS_INIT;

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Events are read one start ahead: .next is the first start that the lines have not reached. A
+ * caller that passes the time of each line sees the moves in their order (log_hosts_find_move()),
+ * and decides what to print before a rank has its new host (log_hosts_move()). Hosts of the first
+ * attempt are lent by the caller; later ones belong to .own.
+ */
 #include "head/commands/log_hosts.h"
 
 #include <jansson.h>
@@ -28,7 +34,8 @@ void log_hosts_finish(struct log_hosts *h)
         *h = (struct log_hosts){ 0 };
 }
 
-/* Fills .next from a line, if it tells of the start of a rank. */
+/* Fills .next from a line, if it tells of the start of a rank. Nearly all lines tell of progress:
+ * strstr() keeps these from the parser of JSON. */
 static void parse_start(struct log_hosts *h, const char *line)
 {
         json_t *j = strstr(line, "\"rank.started\"") ? json_loads(line, 0, NULL) : NULL;
@@ -62,6 +69,7 @@ bool log_hosts_read(struct log_hosts *h)
         return h->next.host;
 }
 
+/* A start on the same host, as of each rank in the first attempt, is no move and is passed over. */
 int log_hosts_find_move(struct log_hosts *h, int64_t us)
 {
         while ((h->next.host || log_hosts_read(h)) && h->next.us <= us) {

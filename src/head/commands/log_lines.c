@@ -21,6 +21,7 @@
 #include "head/output/stream_line.h"
 #include "head/term/escapes.h"
 
+/* Bytes of lines that --fold may hold back; beyond, the oldest line goes out before its time. */
 enum { FOLD_BYTES = 1 << 20 };
 
 /* A line to be printed. */
@@ -39,6 +40,7 @@ static void add_terminal_line(const struct log_lines *l, struct buf *to, char *l
 {
         CLEANUP(buf_finish) struct buf clean = BUF_INIT;
         struct escapes e = ESCAPES_INIT;
+        /* Without a label nothing can be overwritten, so a lone rank may move the cursor. */
         bool alone = l->n_ranks == 1 && !*label;
         struct stream_line s = { .prefix = label,
                                  .prefix_len = strlen(label),
@@ -47,11 +49,13 @@ static void add_terminal_line(const struct log_lines *l, struct buf *to, char *l
                                  .redraws = !alone };
 
         escapes_filter(&e, &clean, text, len, alone);
+        /* The newline ends a sequence that the line has not ended, and switches its colour off. */
         escapes_filter(&e, &clean, "\n", 1, alone);
         stream_line_add(&s, to, buf_data(&clean), buf_len(&clean));
 }
 
-/* Returns the text in front of a line; malloc'ed. */
+/* Returns the text in front of a line; malloc'ed: the ranks of a folded line, role and rank, host
+ * and rank of several nodes, the rank, or "" of a lone rank. */
 static char *line_label(const struct log_lines *l, const struct intlist *ranks)
 {
         CLEANUP(free_textp) char *host = NULL, *list = NULL;
@@ -100,6 +104,7 @@ static void add_line_text(const struct log_lines *l, struct buf *to, const struc
                 add_terminal_line(l, to, front, line->text, line->len);
                 return;
         }
+        /* A pipe to less or grep gets labels behind each CR, but escape sequences as recorded. */
         if (!l->raw) {
                 add_piped_line(to, front, line->text, line->len);
                 return;
@@ -109,7 +114,8 @@ static void add_line_text(const struct log_lines *l, struct buf *to, const struc
         buf_append(to, "\n", 1);
 }
 
-/* Appends a line as an object. */
+/* Appends a line as an object. Fields that are not known, such as the time of lines in files of
+ * ranks, are left out rather than null. A folded line has "ranks" and no host. */
 static void add_line_object(const struct log_lines *l, struct buf *to,
                             const struct shown_line *line)
 {
@@ -135,7 +141,8 @@ static void add_line_object(const struct log_lines *l, struct buf *to,
         buf_append(to, "\n", 1);
 }
 
-/* Returns where the next line goes: to @out, or to a place among the last lines. */
+/* Returns where the next line goes: to @out, or to a place among the last lines, of which the
+ * oldest is overwritten. */
 static struct buf *place_line(struct log_lines *l, struct buf *out)
 {
         struct buf *to = l->tail ? &l->tail[l->tail_at] : out;
@@ -153,6 +160,8 @@ static void print_line(const struct buf *b)
         fwrite(buf_data(b), 1, buf_len(b), stdout);
 }
 
+/* Formats and places a line. A line of --tail is formatted although it may never be shown: its
+ * label is that of its time, and ranks may move to other hosts. */
 static void pass_line(struct log_lines *l, const struct shown_line *line)
 {
         CLEANUP(buf_finish) struct buf out = BUF_INIT;
@@ -165,6 +174,7 @@ static void pass_line(struct log_lines *l, const struct shown_line *line)
         print_line(&out);
 }
 
+/* Called by the fold for a line whose ranks are complete. */
 static void pass_folded(void *ctx, const struct folded_line *line)
 {
         pass_line(ctx, &(struct shown_line){ line->us, &line->ranks, line->kind, line->text,
@@ -198,6 +208,7 @@ void log_lines_gap(struct log_lines *l, uint64_t bytes)
         struct buf *to = place_line(l, &out);
 
         l->has_gap = true;
+        /* A reader of JSON sees a gap as an object, null = an unknown number of bytes. */
         if (l->json && bytes)
                 buf_printf(to, "{\"v\":1,\"lost\":%llu}\n", (unsigned long long)bytes);
         else if (l->json)
@@ -222,6 +233,7 @@ void log_lines_end_all(struct log_lines *l)
                 line_fold_end_all(l->fold);
 }
 
+/* The ring is freed, so that --follow prints each further line at once. */
 void log_lines_release(struct log_lines *l)
 {
         if (!l->tail)

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `hnlaunch bad` lists the entries of the file that have not ended, and `bad clear HOST` removes
+ * those of a host. Runs add entries at their end (head/launch/launch_bad_hosts.c); the file and its
+ * rules are in head/run/bad_hosts.h.
+ */
 #include "head/commands/run_bad.h"
 
 #include <jansson.h>
@@ -39,6 +44,7 @@ static void print_bad_table(const struct bad_hosts *b)
         if (!b->n)
                 puts("no host is put out");
         for (size_t i = 0; i < b->n; i++)
+                /* A longer name moves its own row only. */
                 width = MAX(width, (int)MIN(strlen(b->v[i].host), 40));
         if (b->n)
                 printf("%-*s  %-16s  %-7s  REASON\n", width, "HOST", "UNTIL", "RUN");
@@ -57,6 +63,7 @@ static void print_bad_table(const struct bad_hosts *b)
         }
 }
 
+/* Lines that are no entry are a warning: a newer hnlaunch may have written such lines. */
 static int list_bad(const struct options *o, const char *path, struct diags *d)
 {
         struct bad_hosts b;
@@ -77,6 +84,8 @@ static int list_bad(const struct options *o, const char *path, struct diags *d)
         return 0;
 }
 
+/* Removes the entries of a host, of any run. A host without one is an error, as its
+ * name may be misspelled. */
 static int clear_bad(const char *path, const char *host, struct diags *d)
 {
         struct error err;
@@ -96,6 +105,7 @@ int run_bad_do(const struct options *o, struct diags *d)
         bool clears = !strcmp(word, "clear");
         CLEANUP(free_textp) char *path = bad_hosts_path(o->restart.bad_hosts);
 
+        /* "list" may be left out, and takes no further word; "clear" takes one host. */
         if ((strcmp(word, "list") != 0 && !clears) ||
             o->argv.n != (clears ? 2 : MIN(o->argv.n, 1))) {
                 diag_help(diag_add(d, HN_COMMAND_WORDS, EX_USAGE,

@@ -67,6 +67,7 @@ static void add_newest_runs(struct diag *di, const struct run_list *l, bool runn
         diag_help(di, "hnlaunch ps lists all runs");
 }
 
+/* Whether a word could be meant for --ranks, as in `hnlaunch logs 3`. */
 static bool is_rank_list(const char *word)
 {
         return *word && !word[strspn(word, "0123456789,-")];
@@ -86,7 +87,8 @@ static void help_with_word(struct diag *di, const struct run_list *l, const char
         diag_help(di, "if it is a host: hnlaunch logs --hosts %s", word);
 }
 
-/* Finds the run @id, or with NULL the newest. NULL with a message: none, or several. */
+/* Finds the run @id, or with NULL the newest. NULL with a message: none, or several. A message of
+ * the exit code EX_NOINPUT lists some runs to choose from. */
 static const struct run *find_run(const struct run_list *l, const char *id, enum command command,
                                   struct diags *d)
 {
@@ -106,6 +108,8 @@ static const struct run *find_run(const struct run_list *l, const char *id, enum
         else
                 di = diag_add(d, HN_NO_RUN, EX_NOINPUT,
                               id ? "there is no run %s" : "there is no run", id);
+        /* The list has skipped records that others may change: without the note such a run would
+         * seem not to exist. With a slash the word would be a path out of the folder. */
         if (id && !strchr(id, '/') && run_records_open(id, &err) == -EPERM)
                 diag_note(di, "its records are not read: %s", err.text);
         if (id && !n && command == COMMAND_LOGS)
@@ -170,6 +174,7 @@ static const struct run *choose_run(const struct run_list *l, enum command comma
         switch (command) {
         case COMMAND_STOP:
         case COMMAND_WAIT:
+                /* The only running run is meant; of several, one must be named. */
                 if (count_running(l) == 1)
                         return find_run(l, newest_running(l), command, d);
                 refuse_choice(l, option_commands[command].name, d);
@@ -190,6 +195,7 @@ static const struct run *choose_run(const struct run_list *l, enum command comma
  * attached has ended. */
 static void tell_choice(const struct options *o, const struct run_list *l, const struct run *r)
 {
+        /* Commands whose choice among the running runs is told on standard error. */
         static const unsigned chosen = 1 << COMMAND_STOP | 1 << COMMAND_WAIT | 1 << COMMAND_ATTACH |
                                        1 << COMMAND_WHY | 1 << COMMAND_TOP;
         CLEANUP(free_textp) char *raw = run_program_text(r), *state = run_state_text(r);
@@ -234,7 +240,7 @@ static void add_ended(const struct run *r, struct diags *d)
         diag_help(di, "hnlaunch report %s tells more", r->id);
 }
 
-/* Refuses an order to a run that does not go on here. */
+/* Refuses an order to a run that does not go on here. Returns the exit code. */
 static int refuse_order(const struct run *r, struct diags *d)
 {
         if (r->state == RUN_ELSEWHERE)
@@ -247,8 +253,9 @@ static int refuse_order(const struct run *r, struct diags *d)
         return EX_UNAVAILABLE;
 }
 
-/* Tells why there is no answer: the run has ended meanwhile, or was killed, or is silent. Returns
- * the exit code. */
+/* Tells why there is no answer: the run has ended meanwhile (69), or was killed (125), or
+ * is silent (69). Returns the exit code. The list may be seconds old, so summary and
+ * process are looked up again. */
 static int refuse_answer(const struct run *r, const struct error *err, struct diags *d)
 {
         json_t *summary = run_load_summary(r->id);
@@ -272,20 +279,24 @@ static int refuse_answer(const struct run *r, const struct error *err, struct di
         return code;
 }
 
-/* Waits for the summary of a run after the end of the socket. NULL: the run was killed. */
+/* Waits for the summary of a run after the end of the socket. NULL: the run was killed. A run that
+ * lives, but has lost its socket, is awaited by its process. */
 static json_t *await_summary(const struct run *r)
 {
         json_t *summary;
         bool lives;
 
         do {
+                /* Before the summary: a run that writes one in between is not
+                 * taken for a killed run. */
                 lives = run_process_lives(r->info);
                 summary = run_load_summary(r->id);
         } while (!summary && lives && usleep(LOOK_US) == 0);
         return summary;
 }
 
-/* Sends an order. 0, or the exit code. */
+/* Sends an order. 0, or the exit code. Takes @request. A silent run is asked as well: only its
+ * description may have come too late. */
 static int order_run(const struct run *r, json_t *request, struct diags *d)
 {
         const char *refusal;
@@ -308,7 +319,8 @@ static int order_run(const struct run *r, json_t *request, struct diags *d)
         return rc;
 }
 
-/* Waits for the end of a run. Returns the exit code, with the verdict in @d. */
+/* Waits for the end of a run, without a limit. Returns the exit code of the run, with the verdict
+ * in @d. An ended run answers at once, from its summary. */
 static int await_run(const struct run *r, struct diags *d)
 {
         json_t *answer = NULL;
@@ -330,6 +342,7 @@ static int await_run(const struct run *r, struct diags *d)
         return code;
 }
 
+/* Attaches to a run that goes on, or shows the rest of the output of an ended one. */
 static int attach_to(const struct options *o, const struct run *r, struct diags *d)
 {
         if (r->state == RUN_ELSEWHERE || r->state == RUN_LOST)
@@ -337,6 +350,8 @@ static int attach_to(const struct options *o, const struct run *r, struct diags 
         return attach_run(o, r, d);
 }
 
+/* Whether --grace is on this command line: a value of the configuration belongs to launches, and
+ * the run has its own. */
 static bool has_grace(const struct options *o)
 {
         return settings_level(o->settings, option_by_name("grace")) == LEVEL_LINE;
@@ -352,6 +367,8 @@ static int signal_ranks(const struct options *o, const struct run *r, int signo,
         return order_run(r, request, d);
 }
 
+/* Stops a run and waits for its end, or sends SIGTERM to the ranks of a role. The exit code of the
+ * run is not that of stop: 0 = the run has ended, 125 = its hnlaunch was killed meanwhile. */
 static int stop_run(const struct options *o, const struct run *r, struct diags *d)
 {
         json_t *request = o->of_role ? NULL : json_pack("{s:s}", "do", "stop");
@@ -390,6 +407,7 @@ static int signal_run(const struct options *o, const struct run *r, struct diags
         return signal_ranks(o, r, signo, d);
 }
 
+/* Orders the run to go on without a host. The answer comes before the ranks have saved. */
 static int drain_host(const struct options *o, const struct run *r, struct diags *d)
 {
         json_t *request = json_pack("{s:s, s:s, s:I}", "do", "drain", "host", o->argv.v[1], "in_ms",
@@ -409,6 +427,7 @@ static int explain_run(const struct options *o, const struct run *r, struct diag
         return run_why_ask(r, o->json, &err) < 0 ? refuse_answer(r, &err, d) : 0;
 }
 
+/* Shows top. A signal ends it as the signal would: 128 and its number. */
 static int look_at_run(const struct options *o, const struct run *r, struct diags *d)
 {
         struct error err;
@@ -422,7 +441,8 @@ static int look_at_run(const struct options *o, const struct run *r, struct diag
 
 /* ---------------------------------------------------------------------------------------------- */
 
-/* Refuses a signal in the place of the run. 0, or 64 with a message. */
+/* Refuses a signal in the place of the run. 0, or 64 with a message. A run whose id is, or begins
+ * with, the name of a signal keeps its place. */
 static int check_signal_place(const struct options *o, struct diags *d)
 {
         const char *signal = o->argv.n ? o->argv.v[0] : "", *id = NULL;
@@ -437,6 +457,8 @@ static int check_signal_place(const struct options *o, struct diags *d)
         if (o->argv.n == 1)
                 id = newest_running(&l);
         else if (run_list_find(&l, o->argv.v[1], &(size_t){ 0 }) || !signal_number(o->argv.v[1]))
+                /* The second word is a run, or could be the id of one that has gone.
+                 * Two signals are no swap. */
                 id = o->argv.v[1];
         if (!n && (id || o->argv.n == 1)) {
                 diag_help(diag_add(d, HN_COMMAND_WORDS, EX_USAGE,
@@ -471,7 +493,8 @@ static int check_words(const struct options *o, struct diags *d)
         return EX_USAGE;
 }
 
-/* Refuses the name of a run as the file of a page: `report --html k3f9q` means that run. */
+/* Refuses the name of a run as the file of a page: `report --html k3f9q` means that run. Only whole
+ * ids count, since a page may be called anything else. */
 static bool is_page_a_run(const struct run_list *l, const struct options *o, struct diags *d)
 {
         const struct run *r = NULL;
@@ -486,6 +509,7 @@ static bool is_page_a_run(const struct run_list *l, const struct options *o, str
         return r;
 }
 
+/* Carries out the command. Returns the exit code. */
 static int do_with_run(const struct options *o, const struct run_list *l, const struct run *r,
                        struct diags *d)
 {
@@ -520,6 +544,7 @@ int run_commands_do(const struct options *o, struct diags *d)
         const struct run *r;
         int rc;
 
+        /* These three concern no run. */
         if (o->command == COMMAND_BAD)
                 return run_bad_do(o, d);
         if (o->command == COMMAND_HOSTS)

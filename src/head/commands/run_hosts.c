@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads lists of hosts, or without any the allocation of a resource manager, and prints the result
+ * folded or one host a line. Nothing is started, and no node is asked.
+ */
 #include "head/commands/run_hosts.h"
 
 #include <jansson.h>

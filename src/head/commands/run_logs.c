@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The file is read in pieces; each belongs to a stream of a rank and may end within a line. A line
- * is put together per stream and goes out when whole, with the time of the first piece. With
- * --fold a line is held until a later piece shows that LINE_FOLD_US have passed.
+ * is put together per stream and goes out when whole, with the time of the first piece. With --fold
+ * a line is held until a later piece shows that LINE_FOLD_US have passed.
+ *
+ * Which ranks are wanted is decided first, by --ranks, --role and -w together; a rank that was
+ * moved is wanted if one of its hosts is, and each line is compared with the host of its time.
+ * Output of a run of an older version, which has no file "output", is read from the files of
+ * --log-dir, which have neither times nor an order between ranks. With --follow the end of a run is
+ * found by its summary, its process, or the age of its records.
  */
 #include "head/commands/run_logs.h"
 
@@ -65,7 +71,7 @@ struct logs {
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
-/* Whether a line without colours matches --grep. */
+/* Whether a line without colours matches --grep: a pattern is written for visible text. */
 static bool matches_text(const struct logs *g, const char *text)
 {
         CLEANUP(free_textp)
@@ -74,7 +80,8 @@ static bool matches_text(const struct logs *g, const char *text)
         return !g->o->pattern || regexec(&g->pattern, plain ? plain : text, 0, NULL, 0) == 0;
 }
 
-/* Takes a whole line, with a NUL in place of the newline. */
+/* Takes a whole line, with a NUL in place of the newline. Lines outside of the times only leave a
+ * trace, for the note that there are no lines. */
 static void take_line(struct logs *g, int64_t us, int rank, int stream, const char *text,
                       size_t len)
 {
@@ -89,6 +96,7 @@ static void take_line(struct logs *g, int64_t us, int rank, int stream, const ch
         log_lines_add(&g->to, us, rank, stream, text, len);
 }
 
+/* Ends the line of a stream, and empties its buffer for the next one. */
 static void end_line(struct logs *g, int rank, int stream)
 {
         struct buf *line = &g->lines[rank * STREAMS + stream];
@@ -100,6 +108,7 @@ static void end_line(struct logs *g, int rank, int stream)
         buf_clear(line);
 }
 
+/* Whether -w has the host; without -w each is chosen, also one that is not known. */
 static bool is_chosen_host(const struct hosts *chosen, const char *name)
 {
         for (size_t i = 0; i < chosen->n; i++)
@@ -108,7 +117,8 @@ static bool is_chosen_host(const struct hosts *chosen, const char *name)
         return !chosen->n;
 }
 
-/* Sets the hosts of all ranks at @us. Lines of before have the hosts of before. */
+/* Sets the hosts of all ranks at @us. Lines of before have the hosts of before: what is unfinished
+ * or held is printed first. */
 static void follow_moves(struct logs *g, int64_t us)
 {
         int rank;
@@ -122,6 +132,7 @@ static void follow_moves(struct logs *g, int64_t us)
         }
 }
 
+/* Takes a piece of a stream, which may have several newlines or none. */
 static void take_piece(struct logs *g, int64_t us, int rank, int stream, const char *p, size_t n)
 {
         struct buf *line = &g->lines[rank * STREAMS + stream];
@@ -130,6 +141,7 @@ static void take_piece(struct logs *g, int64_t us, int rank, int stream, const c
         if (!g->wanted[rank] || (g->o->only_stderr && stream == 0) ||
             (!g->to.untimed && !is_chosen_host(&g->chosen, g->to.hosts[rank])))
                 return;
+        /* Pieces come in the order of time, so no older line can get more ranks. */
         log_lines_end_until(&g->to, us - LINE_FOLD_US);
         while (n) {
                 const char *end = memchr(p, '\n', n);
@@ -162,6 +174,8 @@ static void print_pieces(struct logs *g)
         struct output_piece p;
 
         while (!ferror(stdout) && output_file_next(&g->file, &p)) {
+                /* The missing bytes may have been of any rank: unfinished lines do
+                 * not go on behind the gap. */
                 if (p.kind == OUTPUT_GAP) {
                         end_lines(g);
                         log_lines_gap(&g->to, p.len);
@@ -200,6 +214,8 @@ static bool follow_output(struct logs *g, const struct run *r)
                 if (ended)
                         break;
                 abandoned = is_abandoned(g, r);
+                /* Read once more after the end: the run may have written between the
+                 * last read and its summary. */
                 ended = abandoned || has_ended(g, r);
                 log_lines_end_all(&g->to);
                 fflush(stdout);
@@ -211,6 +227,7 @@ static bool follow_output(struct logs *g, const struct run *r)
 
 /* --- choice --------------------------------------------------------------------------- */
 
+/* Returns the start of the run in microseconds since 1970; 0 = unknown. */
 static int64_t read_start(const json_t *record)
 {
         const char *text = json_string_value(json_object_get(record, "started"));
@@ -221,7 +238,7 @@ static int64_t read_start(const json_t *record)
         return end ? (int64_t)timegm(&tm) * 1000000 + (*end == '.' ? atoi(end + 1) : 0) : 0;
 }
 
-/* Refuses hosts not in the run; @names has all. */
+/* Refuses hosts not in the run; @names has all, of which some are shown. 0, or -ENOENT. */
 static int check_chosen_hosts(const struct hosts *chosen, const struct strv *names, const char *id,
                               struct diags *d)
 {
@@ -254,6 +271,7 @@ static bool is_chosen_role(const struct logs *g, int rank)
 static bool choose_rank(struct logs *g, const struct options *o, int rank, const char *host)
 {
         const struct listed_role *role = g->n_spans ? role_list_find(&g->to.roles, rank) : NULL;
+        /* With --role, --ranks counts within the role. */
         int number = role ? role_list_number(role, rank) : rank;
         bool is = is_chosen_host(&g->chosen, host) && is_chosen_role(g, rank) &&
                   (!o->ranks.n || intlist_has(&o->ranks, number));
@@ -269,6 +287,8 @@ static size_t choose_moved_ranks(struct logs *g, const struct options *o, struct
         struct log_hosts all;
         size_t n = 0;
 
+        /* A walk of its own over the events: .places follows the lines
+         * later, from the start again. */
         log_hosts_open(&all, g->dir, g->to.hosts, g->to.n_ranks);
         while (log_hosts_read(&all)) {
                 n += choose_rank(g, o, all.next.rank, all.next.host);
@@ -328,6 +348,7 @@ static int choose_ranks(struct logs *g, const struct options *o, const json_t *r
         return -ENOENT;
 }
 
+/* Returns how many ranks a folded line can have. */
 static int count_wanted(const struct logs *g)
 {
         int n = 0;
@@ -337,6 +358,7 @@ static int count_wanted(const struct logs *g)
         return n;
 }
 
+/* Compiles --grep, if given. 0, or -EINVAL with a message. */
 static int compile_pattern(struct logs *g, struct diags *d)
 {
         struct error err;
@@ -370,7 +392,8 @@ static void finish_logs(struct logs *g)
         free(g->began);
 }
 
-/* Returns false when the machine of a followed run has died. */
+/* Prints the recorded output. Returns false when the machine of a followed run has died. --tail
+ * counts only lines that are there at the beginning. */
 static bool print_output(struct logs *g, const struct run *r)
 {
         bool lives = true;
@@ -386,6 +409,7 @@ static bool print_output(struct logs *g, const struct run *r)
                 lives = follow_output(g, r);
         }
         end_lines(g);
+        /* While a run goes on, a part of a piece is only being written. */
         if (has_ended(g, r) && output_file_is_cut(&g->file))
                 log_lines_gap(&g->to, 0);
         log_lines_release(&g->to);
@@ -445,8 +469,10 @@ static int64_t find_failure_us(const char *id)
         {
                 const json_t *at = json_object_get(f, "us");
 
+                /* The earliest failure counts, at any place of the list. */
                 us = MIN(us, at ? (int64_t)json_integer_value(at) : INT64_MAX);
         }
+        /* A run without a failed rank, such as one that was stopped, failed at its end. */
         if (us == INT64_MAX && json_integer_value(json_object_get(summary, "code")))
                 us = (int64_t)json_integer_value(json_object_get(summary, "us"));
         json_decref(summary);
@@ -462,6 +488,7 @@ static int choose_times(struct logs *g, const char *id, struct diags *d)
         clock_gettime(CLOCK_REALTIME, &now);
         g->until_us = INT64_MAX;
         if (g->o->since_ms)
+                /* --since counts back from now; lines have times since the start of the run. */
                 g->from_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000 - g->to.started_us -
                              g->o->since_ms * 1000;
         if (around_us == LOGS_FAILURE && (around_us = find_failure_us(id)) < 0) {
@@ -477,7 +504,8 @@ static int choose_times(struct logs *g, const char *id, struct diags *d)
         return 0;
 }
 
-/* Prepares @g for a run of so many ranks. 0, or the exit code. */
+/* Prepares @g for a run of so many ranks. 0, or the exit code. finish_logs() frees what is there
+ * also after an error. */
 static int open_logs(struct logs *g, const struct options *o, const json_t *record, const char *id,
                      struct diags *d)
 {
@@ -565,6 +593,7 @@ int run_logs_print(const struct options *o, const struct run *r, struct diags *d
         json_t *record = run_records_load(dir, "run.json");
         struct logs g = { .o = &o->logs, .dir = dir, .before_us = -1 };
         struct stat st;
+        /* A link leads to the folder of --log-dir. */
         bool is_link = lstat(folder, &st) == 0 && S_ISLNK(st.st_mode);
         bool is_over = r->state == RUN_ENDED || r->state == RUN_LOST;
         /* Of an older version, or without output. */

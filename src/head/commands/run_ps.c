@@ -58,6 +58,7 @@ static const struct text_column ps_columns[PS_COLUMNS] = {
         [PS_PROGRAM] = { "PROGRAM", TEXT_TRUNCATE, 0, 16 },
 };
 
+/* Returns the word for the column STATE, malloc'ed; a running run has sent its own. */
 char *run_state_text(const struct run *r)
 {
         json_int_t code = json_integer_value(json_object_get(r->summary, "code"));
@@ -76,6 +77,7 @@ char *run_state_text(const struct run *r)
         }
         if (!code)
                 return xstrdup("finished");
+        /* A signal to hnlaunch itself, as by `hnlaunch stop`, is no failure of the job. */
         return xasprintf(json_object_get(r->summary, "signal") &&
                                          !strcmp(json_member(r->summary, "origin"), "launcher")
                                  ? "stopped (%lld)"
@@ -128,6 +130,7 @@ static char *describe_state_cell(const struct run *r)
         return buf_steal(&b);
 }
 
+/* Returns the start in local time, without seconds; "" = unknown. */
 static char *describe_start(const struct run *r)
 {
         struct tm tm = { 0 };
@@ -142,6 +145,7 @@ static char *describe_start(const struct run *r)
         return xstrdup(text);
 }
 
+/* Returns how long the run has taken; "" of a run whose answer or summary is missing. */
 static char *describe_time(const struct run *r)
 {
         const json_t *us = json_object_get(r->summary ? r->summary : r->info, "us");
@@ -228,6 +232,7 @@ static bool is_over(const struct run *r)
 
 /* --- the table -------------------------------------------------------------------------------- */
 
+/* Whether no row has a text in the column. */
 static bool column_is_empty(const struct text_table *t, enum ps_column column)
 {
         for (size_t i = 0; i < t->n_rows; i++)
@@ -285,6 +290,8 @@ static void print_runs_json(const struct run_list *l)
 
                 for (size_t k = 0; k < ARRAY_SIZE(of_info); k++)
                         json_object_set(j, of_info[k], json_object_get(r->info, of_info[k]));
+                /* The summary is newer than the description, and replaces
+                 * members of the same name. */
                 for (size_t k = 0; k < ARRAY_SIZE(of_summary); k++)
                         if (json_object_get(r->summary, of_summary[k]))
                                 json_object_set(j, of_summary[k],
@@ -308,6 +315,7 @@ static void print_runs(const struct options *o, const struct run_list *l, struct
                 return;
         }
         text = make_runs_table(l, o->ps.all ? SIZE_MAX : ENDED_SHOWN, &hidden);
+        /* The cursor goes to the top left, and the rest of the screen is erased. */
         fputs(paints ? "\033[H\033[J" : "", stdout);
         if (l->n)
                 fputs(text, stdout);

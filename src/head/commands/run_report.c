@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The story of a run (head/record/story.h) is read from the records, so a report can be made while
+ * the run goes on, too. In that case, and after a kill, a sentence takes the place of the verdict.
+ * The story is printed as text or JSON, or written as a page.
+ */
 #include "head/commands/run_report.h"
 
 #include <errno.h>
@@ -61,6 +66,7 @@ static char *describe_missing_verdict(const struct run *r, const struct story *s
         case RUN_ENDED:
                 break;
         }
+        /* There are no events: hnlaunch was killed at its beginning, or the disk was full. */
         if (!last)
                 return xstrdup("no verdict: hnlaunch was killed");
         format_duration(text, sizeof(text), json_integer_value(json_object_get(last, "us")));
@@ -69,7 +75,8 @@ static char *describe_missing_verdict(const struct run *r, const struct story *s
                          json_member(last, "ev"), text);
 }
 
-/* Writes the page, readable by the user only because of the command line and words of the ranks. */
+/* Writes the page, readable by the user only because of the command line and words of the ranks.
+ * "-" is standard output, whose errors are told at the end of hnlaunch. 0, or the exit code. */
 static int write_page(const char *path, const struct story *s, const char *no_verdict,
                       struct diags *d)
 {
@@ -84,6 +91,7 @@ static int write_page(const char *path, const struct story *s, const char *no_ve
                                : EX_CANTCREAT;
         fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
         r = fd < 0 ? -errno : fd_write_all(fd, buf_data(&page), buf_len(&page));
+        /* A file system over the network tells a full disk only here. */
         if (fd >= 0 && close(fd) < 0 && !r)
                 r = -errno;
         if (r < 0) {

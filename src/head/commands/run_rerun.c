@@ -80,7 +80,8 @@ static void put_word(struct new_line *l, const char *word)
         strv_push(&l->shown, word);
 }
 
-/* Spells a setting of a command line, with a @value that may have been resolved. */
+/* Spells a setting of a command line, with a @value that may have been resolved. The form is that
+ * of the option: a letter, a name, or "-o KEY=" for a key without an option or a value of -o. */
 static void put_setting(struct new_line *l, const struct setting *one, const char *value)
 {
         const struct option_def *def = one->def;
@@ -94,6 +95,7 @@ static void put_setting(struct new_line *l, const struct setting *one, const cha
 
         if (by_key)
                 put_word(l, "-o");
+        /* A value that may be missing must stand in the same word. */
         if (by_key || (*value && def->flags & OPTION_OPTIONAL)) {
                 strv_pushf(&l->argv, by_key ? "%s%s" : "%s=%s", name, value);
                 strv_pushf(&l->shown, by_key ? "%s%s" : "%s=%s", name, seen);
@@ -112,6 +114,7 @@ static void put_given(struct new_line *l, const struct options *o, const char *h
         for (size_t i = 0; i < o->settings->n; i++) {
                 const struct setting *one = &o->settings->v[i];
                 CLEANUP(free_textp)
+                /* UINT_MAX: a path of any kind. @here is NULL when the folder stays the same. */
                 char *value = config_resolve(one->def, UINT_MAX, here, one->value);
 
                 if (one->level == LEVEL_LINE && option_is_passed_on(one->def))
@@ -126,8 +129,9 @@ static bool is_replaced(const struct options *o, const struct setting *old)
                settings_level(o->settings, old->def) == LEVEL_LINE;
 }
 
-/* Puts what is kept of the words at @i, the first of an option or another. Returns how many words
- * these are. */
+/* Puts what is kept of the words at @i, the first of an option or another. Returns how many
+ * words these are. Several options may share a word, as -qv: if one of them is replaced, the
+ * others are spelled anew. */
 static size_t put_kept(struct new_line *l, const struct options *o, const struct options *was,
                        size_t i)
 {
@@ -148,12 +152,17 @@ static size_t put_kept(struct new_line *l, const struct options *o, const struct
         return after - i;
 }
 
+/* Puts the whole line: first the bad hosts, then the kept options, those of rerun, and the program
+ * with its arguments. Words of the program are never read as options. */
 static void put_line(struct new_line *l, const struct options *o, const struct options *was,
                      const struct strv *bad, const char *here)
 {
         size_t n = was->line.n, i = was->run_given;
+        /* The end of the options of the first program; the options of further
+         * programs stay with these. */
         size_t last = n - (was->n_more ? was->line_argv : was->argv.n);
 
+        /* "--" belongs to the program: options of rerun go in front of it. */
         if (last && !strcmp(was->line.v[last - 1], "--"))
                 last--;
         put_word(l, "hnlaunch");
@@ -172,7 +181,8 @@ static void put_line(struct new_line *l, const struct options *o, const struct o
                 put_word(l, was->line.v[i]);
 }
 
-/* Reads a recorded line as command_line_read() does. */
+/* Reads a recorded line as command_line_read() does, without the configuration: only words of the
+ * line are kept, and the new hnlaunch reads the files itself. 0, or the exit code. */
 static int read_recorded(struct options *was, const json_t *line, struct diags *d)
 {
         bool ignored[OPTION_FOREIGN_MAX] = { false };
@@ -199,6 +209,7 @@ static void start_line(const struct options *o, const struct new_line *l, const 
         if (!o->quiet)
                 fprintf(stderr, "hnlaunch: once more, in %.*s\n", (int)buf_len(&shown),
                         (const char *)buf_data(&shown));
+        /* The program that runs now, whatever PATH would find. */
         execv("/proc/self/exe", l->argv.v);
 }
 
@@ -224,6 +235,7 @@ int run_rerun_start(const struct options *o, const struct run *r, struct diags *
                          r->id);
                 return EX_NOINPUT;
         }
+        /* Paths need no change when the folder is the same, and stay readable. */
         if (here && !strcmp(here, directory)) {
                 free(here);
                 here = NULL;

@@ -35,6 +35,7 @@
 #define JSON_FLAGS (JSON_COMPACT | JSON_REAL_PRECISION(5))
 
 enum {
+        /* A run sends a frame each second: five missing ones are a run that does not answer. */
         ANSWER_MS = 5000,
         TABLE_FRAMES = 4, /* the table is printed at the latest with this line */
         PAPER_WIDTH = 200,
@@ -70,6 +71,7 @@ static json_t *await_top_line(struct top_lines *l, int fd, struct error *err)
                 }
                 n = ready < 0 ? -errno : top_lines_read(l, fd);
                 j = top_lines_take(l);
+                /* 0 is the end of the connection. Lines that came before it have been taken. */
                 if (!j && n <= 0 && n != -EINTR && n != -EAGAIN) {
                         err_set(err, ECONNRESET, "it ended without an answer");
                         return NULL;
@@ -92,6 +94,7 @@ static int print_top_lines(int fd, struct error *err)
 
                 if (!j)
                         return -err->code;
+                /* A line without hosts is the last one: the verdict. */
                 over = !json_object_get(j, "hosts");
                 json_decref(j);
                 if (printf("%s\n", text) < 0 || fflush(stdout) != 0)
@@ -138,8 +141,10 @@ static int print_top_table(const struct run *r, int fd, struct diags *d, struct 
                         json_decref(j);
                         return 0;
                 }
+                /* The frame has taken @j. */
                 if (!top_frame_read(&f, j))
                         continue;
+                /* A processor time needs two samples of a host, so the first frames have none. */
                 done = frame_is_complete(&f) || i >= TABLE_FRAMES;
                 if (done)
                         print_top_frame(&f);
@@ -162,7 +167,8 @@ static int order_top_stop(void *ctx, struct error *err)
         return MIN(fd, 0);
 }
 
-/* Runs `hnlaunch logs` on the terminal. Ctrl-C ends it, and nothing else. */
+/* Runs `hnlaunch logs` on the terminal. Ctrl-C ends it, and nothing else: the terminal sends SIGINT
+ * to both processes, and top ignores SIGINT meanwhile. */
 static void show_top_logs(void *ctx, const char *ranks)
 {
         const struct run *r = ctx;
@@ -180,6 +186,7 @@ static void show_top_logs(void *ctx, const char *ranks)
 
                 for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
                         signal(keys[i], SIG_DFL);
+                /* fork_without_signals() leaves all signals blocked in the child. */
                 sigemptyset(&none);
                 sigprocmask(SIG_SETMASK, &none, NULL);
                 execv("/proc/self/exe", (char *const *)(uintptr_t)argv);
@@ -206,6 +213,7 @@ static enum top_screen_end show_top_screen(top_screen_fn *show, const struct run
         return show(&s, ret_end, ret_signal);
 }
 
+/* Whether ncurses can draw: keys come from a terminal, and TERM names one that moves its cursor. */
 static bool has_whole_terminal(void)
 {
         const char *term = getenv("TERM");
@@ -227,6 +235,7 @@ int run_top_show(const struct options *o, const struct run *r, struct diags *d, 
                 return print_top_lines(fd, err);
         if (!has_whole_terminal())
                 return print_top_table(r, fd, d, err);
+        /* dlsym() returns a pointer to an object; POSIX allows this form for a function. */
         *(void **)&show = install_path_load(MODULE, "the screen", "top_screen_show", err);
         if (!show) {
                 diag_help(

@@ -43,6 +43,8 @@ struct trust {
 
 /* --- asking the hosts ------------------------------------------------------------------------- */
 
+/* The end of a link, also of one that has its key. The failure lives only during the call: it is
+ * copied, and so is the key around it. */
 static void on_link_failed(void *ctx, const struct link_failure *why)
 {
         struct trust_host *h = ctx;
@@ -60,6 +62,7 @@ static void on_link_failed(void *ctx, const struct link_failure *why)
         }
 }
 
+/* Banners of hosts are no answer here. */
 static void ignore_noise(void *ctx UNUSED, const char *text UNUSED, size_t len UNUSED)
 {
 }
@@ -69,6 +72,7 @@ static const struct link_callbacks key_callbacks = {
         .noise = ignore_noise,
 };
 
+/* Opens a link to each host; the transport limits how many are tried at once (--fanout). */
 static int open_links(struct trust *t, struct transport *ssh, struct error *err)
 {
         for (size_t i = 0; i < t->hosts.n; i++) {
@@ -85,7 +89,7 @@ static int open_links(struct trust *t, struct transport *ssh, struct error *err)
         return 0;
 }
 
-/* 0, or a negative errno with @err. */
+/* Asks all hosts, and returns when each link has ended. 0, or a negative errno with @err. */
 static int ask_hosts(struct trust *t, const struct ssh_options *login, struct error *err)
 {
         struct transport *ssh;
@@ -101,6 +105,8 @@ static int ask_hosts(struct trust *t, const struct ssh_options *login, struct er
         for (size_t i = 0; i < t->hosts.n; i++)
                 link_close(STEAL(&t->v[i].link));
         transport_destroy(ssh);
+        /* Handles of the transport are closed in further turns;
+         * uv_loop_close() would refuse before. */
         uv_run(&loop, UV_RUN_DEFAULT);
         uv_loop_close(&loop);
         return r;
@@ -140,6 +146,8 @@ static size_t print_keys(struct trust *t, bool quiet)
                         for (size_t j = 0; j < i && !twice; j++) {
                                 const struct link_host_key *other = t->v[same->hosts[j]].key;
 
+                                /* Two hosts of the list may be one name of the ssh configuration
+                                 * (HostName): one line is enough. */
                                 twice = k->port == other->port &&
                                         !strcasecmp(k->name, other->name) &&
                                         !strcmp(k->file, other->file);
@@ -172,6 +180,7 @@ static const struct {
           "%zu hosts cannot be reached" },
 };
 
+/* Returns the index in troubles; other causes are at the last one. */
 static size_t find_trouble(const struct link_failure *why)
 {
         size_t i = 0;
@@ -240,6 +249,7 @@ static int tell_troubles(const struct trust *t, const struct options *o)
         for (size_t i = 0; i < ARRAY_SIZE(troubles); i++)
                 report_trouble(t, i, &d);
         rc = d.n ? diags_first_error(&d)->exit : 0;
+        /* The rows of keys come before the messages on standard error. */
         fflush(stdout);
         say_diags(&d, say_has_color(o));
         diags_finish(&d);
@@ -320,6 +330,7 @@ static int store_keys(const struct trust *t, const char *files, struct diags *d)
 
 /* --- the command ------------------------------------------------------------------------------ */
 
+/* Reads the hosts as `hnlaunch hosts` does, and marks this machine. 0, or the exit code. */
 static int load_hosts(struct trust *t, const struct options *o, const struct ssh_options *login,
                       struct diags *d)
 {
@@ -337,6 +348,7 @@ static int load_hosts(struct trust *t, const struct options *o, const struct ssh
         return rc;
 }
 
+/* Tells why no host was asked: the ssh module is missing, or its configuration cannot be used. */
 static int refuse_ssh(struct error *err, struct diags *d)
 {
         const char *help = err_cut_help(err);
@@ -349,7 +361,8 @@ static int refuse_ssh(struct error *err, struct diags *d)
         return di->exit;
 }
 
-/* The hosts have answered. Returns the exit code. */
+/* The hosts have answered. Returns the exit code. Keys of good hosts are stored although others are
+ * in trouble, whose code is returned then. */
 static int settle_keys(struct trust *t, const struct options *o, struct diags *d)
 {
         size_t n = print_keys(t, o->quiet && o->list.yes);
@@ -388,6 +401,7 @@ int run_trust_do(const struct options *o, struct diags *d)
         struct error err = { 0 };
         int rc = load_hosts(&t, o, &login, d);
 
+        /* The number of hosts bounds the worker threads of the transport. */
         login.hosts = t.hosts.n;
         if (!rc)
                 rc = ask_hosts(&t, &login, &err) < 0 ? refuse_ssh(&err, d) : settle_keys(&t, o, d);

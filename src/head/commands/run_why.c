@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The run answers in parts: the finding at once, stacks when the nodes have answered. The last part
+ * has a report of all stacks, which is written to why-N.txt among the records, with the first free
+ * N. The recorder removes these files with the run (head/run/recorder.c).
+ */
 #include "head/commands/run_why.h"
 
 #include <errno.h>
@@ -21,7 +26,8 @@ enum {
         REPORTS_MAX = 1000,
 };
 
-/* Stacks are text of the ranks' nodes: made harmless for a terminal. */
+/* Writes the report through a duplicate of @fd, as fclose() closes its own. Stacks are text of the
+ * ranks' nodes: made harmless for a terminal. */
 static bool put_report(int fd, const char *text)
 {
         int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
@@ -50,6 +56,7 @@ static char *write_why_report(const struct run *r, const char *text)
                 CLEANUP(fd_closep)
                 int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
+                /* Another `hnlaunch why` has this number. */
                 if (fd < 0 && errno == EEXIST)
                         continue;
                 return fd >= 0 && put_report(fd, text) ? xasprintf("%s/%s/%s", folder, r->id, name)
@@ -58,6 +65,7 @@ static char *write_why_report(const struct run *r, const char *text)
         return NULL;
 }
 
+/* Prints a part of the answer. JSON has one object only, so a part is not printed. */
 static void tell_partial(void *ctx, const json_t *answer)
 {
         const bool *json = ctx;
@@ -82,6 +90,7 @@ int run_why_ask(const struct run *r, bool json, struct error *err)
 
         if (!answer)
                 return -err->code;
+        /* The run has ended before it could answer. */
         if (json_object_get(answer, "verdict")) {
                 err_set(err, ESRCH, "%s", json_string_value(json_object_get(answer, "verdict")));
                 json_decref(answer);
