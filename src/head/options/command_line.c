@@ -63,6 +63,7 @@ static char *modern_word(char *word)
                 return word;
         }
         dashed = xstrndup(word, len);
+        /* Only known names get a second dash: other words are letters of hnlaunch, as -qv. */
         name = xstrdup(dashed + 1);
         if (len > 2 && (option_by_name(name) || option_foreign_by_name(name))) {
                 char *both = xasprintf("-%s%s", option_foreign_by_name(dashed) ? "-" : "", word);
@@ -85,11 +86,13 @@ static bool is_option(const struct options *o, const char *word)
         return option_by_name(name);
 }
 
+/* Whether the option takes the next word, if its own has no value. */
 static bool needs_value(const struct option_def *def)
 {
         return def->arg && !(def->flags & OPTION_OPTIONAL);
 }
 
+/* Whether help or the version is printed, so that further words mean nothing. */
 static bool ends_line(const struct options *o)
 {
         return o->command == COMMAND_HELP || o->command == COMMAND_VERSION;
@@ -108,6 +111,7 @@ static bool is_name(const char *text)
 static bool is_value_of(const struct option_def *def, const char *rest)
 {
         switch (def->letter) {
+        /* As in -n4 and -p2222; -nodes is a name. */
         case 'n':
         case 'p':
                 return strchr("0123456789+-=", *rest);
@@ -123,6 +127,7 @@ static bool is_value_of(const struct option_def *def, const char *rest)
         }
 }
 
+/* Returns the entry of a letter with several meanings elsewhere, or NULL. */
 static const struct option_letter *ambiguous_letter(char letter)
 {
         for (size_t i = 0; i < option_letter_count; i++)
@@ -138,6 +143,8 @@ static bool is_cluster(const struct options *o, const char *word)
         const char *c = word + 1;
         const struct option_def *def = option_by_letter(*c, o->command);
 
+        /* Skips the switches; @c then is at the end, at a letter with a value,
+         * or at an unknown letter. */
         for (; def && !needs_value(def); def = option_by_letter(*++c, o->command))
                 ;
         if (!*c || !word[2])
@@ -149,7 +156,7 @@ static bool is_cluster(const struct options *o, const char *word)
 
 /* ---- errors ---- */
 
-/* Options of other launchers stand before a program. */
+/* Whether options of other launchers may be meant: these stand before a program. */
 static bool is_launch(const struct options *o)
 {
         return ON_LAUNCH >> o->command & 1;
@@ -210,7 +217,9 @@ static int unknown_letter(struct line *l, char letter)
         return -EINVAL;
 }
 
-/* @name is the option without dashes. */
+/* Adds the error for an unknown option; @name is the option without dashes. A name near to an
+ * option of this command is offered; else the words could be a letter with its value, as in -nfour.
+ * Returns -EINVAL. */
 static int unknown_option(struct line *l, const char *name)
 {
         struct diag *diag =
@@ -229,6 +238,7 @@ static int unknown_option(struct line *l, const char *name)
         near = diag_did_you_mean(name, names, n);
         free(names);
         meant = near ? option_by_name(near) : NULL;
+        /* There is --tail only: head(1) prints the first lines. */
         if (l->o->command == COMMAND_LOGS && !strcmp(name, "head")) {
                 diag_help(diag, "hnlaunch logs | head -n N");
                 return -EINVAL;
@@ -262,6 +272,7 @@ static const char *take_value(struct line *l, const struct option_def *def, cons
                         diag_help(diag, "hnlaunch help %s tells what it takes", def->name);
                 return NULL;
         }
+        /* A forgotten value is likelier than one that looks like an option of hnlaunch. */
         if (def && is_option(l->o, value)) {
                 diag = diag_add(l->d, HN_OPTION_ARGUMENT, EX_USAGE,
                                 "`%s` needs %s, but the option `%s` follows", word, noun, value);
@@ -356,6 +367,8 @@ static int begin_role(struct line *l, const struct option_def *def, const char *
                 return -EINVAL;
         }
         if (!o->first) {
+                /* The line of a job of roles begins with its first --role (rerun puts
+                 * options in front of it). */
                 bool apart = value == l->args.v[l->next - 1]; /* from --role */
 
                 o->first = xcalloc(1, sizeof(*o->first));
@@ -419,10 +432,13 @@ static int take_option(struct line *l, const struct option_def *def, const char 
                 if (r != -ENOENT)
                         return r;
         }
+        /* Behind a letter the next word is no value, but for -h and a word that has a help. */
         if (!value && name && def->flags & OPTION_OPTIONAL)
                 value = take_optional_value(l, def);
         if (!value && !name && def->action == ACTION_HELP && l->o->command == COMMAND_RUN)
                 value = take_topic(l);
+        /* Options with a field are checked at the end of the line (check_misplaced()): the command
+         * is known then. */
         if (def->action && !option_belongs(def, l->o->command)) {
                 snprintf(origin, sizeof(origin), "--%s", def->name);
                 return refuse_misplaced(l->d, l->o, def, origin);
@@ -430,6 +446,7 @@ static int take_option(struct line *l, const struct option_def *def, const char 
         switch (def->action) {
         case ACTION_JOB:
                 return set_job_file(l, value);
+        /* The rest of the line is read as one of `hnlaunch plan`. */
         case ACTION_DRY_RUN:
                 l->o->command = COMMAND_PLAN;
                 return 0;
@@ -518,6 +535,7 @@ static int take_letters_or_word(struct line *l, const char *word)
  * at once. */
 static int read_options(struct line *l)
 {
+        /* Words of such a command may stand between its options; a program ends the options. */
         bool takes_words = option_command_takes_words(l->o->command);
         struct settings *s = l->o->settings;
         int r = 0;
@@ -525,8 +543,10 @@ static int read_options(struct line *l)
         while (l->next < l->args.n && !ends_line(l->o)) {
                 const char *was = l->args.v[l->next];
                 CLEANUP(free_textp) char *given = xstrndup(was, strcspn(was, "="));
+                /* The list owns the new spelling; messages quote the given one. */
                 char *word = l->args.v[l->next] = modern_word(l->args.v[l->next]);
 
+                /* A lone "-" is a word. `config` takes keys between its options. */
                 if ((word[0] != '-' || !word[1]) && !takes_words &&
                     !(l->o->command == COMMAND_CONFIG && option_by_key(word)))
                         break;
@@ -543,6 +563,7 @@ static int read_options(struct line *l)
 
                 if (take_letters_or_word(l, word) < 0)
                         r = -EINVAL;
+                /* Notes the words of each setting that came from them, for `hnlaunch rerun`. */
                 for (; n < s->n; n++) {
                         s->v[n].first = l->offset + first;
                         s->v[n].after = l->offset + l->next;
@@ -558,15 +579,19 @@ static bool begins_program(const char *word)
 {
         struct stat st;
 
+        /* An option behind a colon, as in `: -n 3 ./b`; ": -1" is rather an argument. */
         if (*word == '-')
                 return word[1] == '-' || isalpha((unsigned char)word[1]);
         if (*word == '/' || !strncmp(word, "./", 2) || !strncmp(word, "../", 3))
                 return word[1];
+        /* A plain word counts only if such a program exists: colons are
+         * arguments of many programs. */
         return (stat(word, &st) == 0 && S_ISREG(st.st_mode) && st.st_mode & 0111) ||
                program_in_path(word);
 }
 
-/* @word follows the colon. */
+/* Refuses a colon that begins no program here: nothing stands in front of it, or a program without
+ * an option follows; @word is the word behind. Returns -EINVAL. */
 static int refuse_second_program(struct line *l, const char *word)
 {
         struct diag *diag =
@@ -604,6 +629,7 @@ static int begin_program(struct line *l)
                                    : "write -n N PROGRAM behind it");
                 r = -EINVAL;
         }
+        /* Two colons in a row. */
         if (r == 0 && o->first && !strcmp(l->args.v[l->next], ":"))
                 return refuse_second_program(l, ":");
         if (r == 0 && o->first && !l->program->role.name) {
@@ -632,6 +658,8 @@ static int read_program_words(struct line *l)
                 bool roles = l->o->first;
                 int r = 0;
 
+                /* A colon is an argument in other commands and behind --, and in front of a word
+                 * that is no program. */
                 if (!starts || l->verbatim || strcmp(word, ":") != 0 ||
                     (!roles && (!next || !begins_program(next))))
                         strv_push(argv, word);
@@ -642,6 +670,8 @@ static int read_program_words(struct line *l)
                 if (r < 0)
                         return r;
         }
+        /* Rerun keeps the end of the line as it is, from the first program,
+         * or the first --role, on. */
         if (l->o->n_more)
                 l->o->line_argv = args->n - first;
         return 0;
@@ -673,6 +703,7 @@ int command_line_read(struct options *o, int argc, char **argv, bool *ignored, s
                         first = 2;
                 }
         o->run_given = first == 2 && o->command == COMMAND_RUN;
+        /* A misspelt command stands there, too: option_check() looks at the word. */
         o->program_first = first == 1 && argc > 1 && *argv[1] != '-';
         l.offset = (size_t)first - 1;
         for (int i = 1; i < argc; i++)

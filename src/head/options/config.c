@@ -75,12 +75,14 @@ static bool take_ini_line(struct ini_reader *r)
         return true;
 }
 
+/* Adds an error about the whole line in hand. */
 static void refuse_line(struct ini_reader *r, const char *why)
 {
         show_line(r, diag_add(r->d, HN_CONFIG_LINE, EX_CONFIG, "%s", why), NULL, NULL);
 }
 
-/* Anything but a comment after the closing bracket would be lost on the way. */
+/* Whether a section ends with its bracket. Anything but a comment after the closing bracket would
+ * be lost on the way: inih reads no further. */
 static bool section_is_whole(const char *line, size_t len)
 {
         const char *close = memchr(line, ']', len), *c;
@@ -92,7 +94,8 @@ static bool section_is_whole(const char *line, size_t len)
         return c == line + len || *c == ';' || *c == '#';
 }
 
-/* Returns what stands behind `program =` in a line, or NULL. */
+/* Returns what stands behind `program =` in a line, or NULL. @line begins with the key, and has no
+ * NUL before @len. */
 static const char *find_program_text(const char *line, size_t len)
 {
         const char *c = line + strlen("program"), *end = line + len;
@@ -149,6 +152,7 @@ static void enter_role(struct ini_reader *r, const char *name, int col, bool env
         r->role = role;
         r->role_env = env;
         r->to = &role->keys;
+        /* The setting --role, which job_file_roles_enter() has added, gets this place. */
         one = &role->keys.v[role->keys.n - 1];
         free(one->origin);
         one->origin = xasprintf("%s:%d", r->path, r->line);
@@ -172,6 +176,8 @@ static void enter_section(struct ini_reader *r, const char *line)
         r->to = r->s;
         r->role = NULL;
         r->skipped = false;
+        /* Configuration files may have sections of later versions; their keys are warnings. A job
+         * file belongs to this version. */
         if (r->level != LEVEL_JOB || is_section(name, len))
                 return;
         if (*rest && (env || (word == 4 && !strncmp(name, "role", word)))) {
@@ -227,8 +233,11 @@ static char *read_ini_line(char *buffer, int size, void *stream)
         } else if (len && (*line == ';' || *line == '#')) {
                 return buffer;
         } else if (find_program_text(line, len)) {
+                /* The key alone: inih would take a semicolon in the program for a
+                 * comment, and cut a long one. */
                 strcpy(buffer, "program =\n");
         } else if (!refuse_bad_line(r, line, len, size)) {
+                /* Before inih reports a key, so that the key finds its section entered. */
                 if (len && *line == '[')
                         enter_section(r, line);
                 snprintf(buffer, (size_t)size, "%.*s\n", (int)len, line);
@@ -246,6 +255,7 @@ static bool is_choice(const struct option_def *def, const char *text)
         for (const char *c = def->arg; *c; c += *c == '|') {
                 size_t n = strcspn(c, "|");
 
+                /* Words in capitals stand for values of the user. */
                 if (n == len && !strncmp(c, text, n) && !isupper((unsigned char)*c))
                         return true;
                 c += n;
@@ -268,6 +278,7 @@ static char *resolve_path(const char *folder, const char *value)
 char *config_resolve(const struct option_def *def, unsigned flags, const char *folder,
                      const char *value)
 {
+        /* Of PATH:DEST only DEST is on this machine. */
         const char *colon = flags & def->flags & OPTION_JOB_DEST ? strrchr(value, ':') : NULL;
         CLEANUP(free_textp) char *dest = colon && colon[1] ? resolve_path(folder, colon + 1) : NULL;
 
@@ -281,6 +292,7 @@ char *config_resolve(const struct option_def *def, unsigned flags, const char *f
 /* Completes the settings from @first on, which the line in hand has added. */
 static void place_settings(struct ini_reader *r, size_t first, const char *key)
 {
+        /* A job file stands beside its program and inputs, so more of its paths start there. */
         unsigned paths = r->level == LEVEL_JOB ? UINT_MAX : OPTION_PATH;
 
         for (size_t i = first; i < r->to->n; i++) {
@@ -292,6 +304,8 @@ static void place_settings(struct ini_reader *r, size_t first, const char *key)
                 one->key = xstrdup(key);
                 one->line = r->line;
                 one->text = xstrndup(r->at, r->len);
+                /* The value is searched behind the key; a value that inih has changed is not found,
+                 * and the whole line is marked. */
                 found = *value ? strstr(one->text + strcspn(one->text, "=:"), value) : NULL;
                 one->col = found ? (int)(found - one->text) + 1 : 1;
                 one->len = (int)strlen(found ? value : one->text);
@@ -337,6 +351,8 @@ static void tell_unknown_config_key(struct ini_reader *r, const char *key, const
 {
         bool job = r->level == LEVEL_JOB;
         const char *home = strchr(key, '.') ? NULL : section_with_name(name, job);
+        /* Keys of a section [role NAME] in a file that is no job file, or keys
+         * of a role below [run]. */
         bool of_role = !strncmp(key, "role ", 5) ||
                        (!strncmp(key, "run.", 4) && program_option_by_key(name));
         const char *near = home || of_role ? NULL : suggest_key(key, job);
@@ -345,6 +361,7 @@ static void tell_unknown_config_key(struct ini_reader *r, const char *key, const
                                 : diag_warn(r->d, HN_CONFIG_KEY, "unknown key `%s`", key);
 
         show_line(r, diag, name, label);
+        /* A key of earlier versions, which read .hnlaunch.ini of trusted folders. */
         if (!strcmp(key, "safe.directory"))
                 diag_help(diag, "no file is read that needs to be trusted: remove it");
         else if (home)
@@ -357,7 +374,7 @@ static void tell_unknown_config_key(struct ini_reader *r, const char *key, const
                 diag_help(diag, "`hnlaunch config` lists all keys");
 }
 
-/* Refuses the line in hand, which has a program. */
+/* Refuses the line in hand, which has a program. Returns the message, for a help. */
 static struct diag *refuse_program(struct ini_reader *r, int id, const char *why)
 {
         struct diag *diag = diag_add(r->d, id, EX_CONFIG, "%s", why);
@@ -366,7 +383,8 @@ static struct diag *refuse_program(struct ini_reader *r, int id, const char *why
         return diag;
 }
 
-/* Takes the program in the line in hand. */
+/* Takes the program in the line in hand, as it stands: its words are split when the value is
+ * applied. A backslash at the end is refused, as other files join lines with it. */
 static void take_program(struct ini_reader *r, const char *origin)
 {
         CLEANUP(free_textp) char *line = xstrndup(r->at, r->len);
@@ -403,6 +421,7 @@ static void refuse_role_key(struct ini_reader *r, const char *name)
         struct diag *diag =
                 diag_add(r->d, HN_CONFIG_KEY, EX_CONFIG, "unknown key `%s` of a role", name);
 
+        /* Keys are spelled with underscores, and options with dashes. */
         for (char *c = label; c && *c; c++)
                 *c = *c == '-' ? '_' : *c;
         show_line(r, diag, name, label);
@@ -449,6 +468,7 @@ static int take_pair(void *user, const char *section, const char *name, const ch
         const struct option_def *def = option_by_key(key);
         size_t first = r->s->n;
 
+        /* Keys of a refused section would only repeat its error. */
         if (r->skipped)
                 return 1;
         if (r->role) {
@@ -460,6 +480,7 @@ static int take_pair(void *user, const char *section, const char *name, const ch
         } else if (!def) {
                 tell_unknown_config_key(r, key, name);
         } else if (!strncmp(key, "env.set.", 8)) {
+                /* The value is NAME=VALUE of -x, and no list: it may have commas. */
                 settings_add(r->s, def, r->level, pair + strlen("env.set."), origin);
         } else {
                 settings_add_list(r->s, def, r->level, value, origin);
@@ -475,6 +496,7 @@ static char *write_variable(const char *key, const char *value)
         /* The rest is the name of a variable of the ranks. */
         size_t len = strncmp(key, "env.set.", 8) ? strlen(key) : 8;
 
+        /* The dot of a section becomes an underscore. */
         for (char *c = name + strlen("HNLAUNCH_"); len--; c++)
                 *c = *c == '.' ? '_' : (char)toupper((unsigned char)*c);
         return name;
@@ -508,6 +530,7 @@ static int refuse_verb(const struct strv *words, struct diags *d)
         bool sets = !strcmp(verb, "set");
         struct diag *diag;
 
+        /* KEY VALUE, as for git config. */
         if (words->n == 2 && option_by_key(verb) && !program_exists(word, NULL)) {
                 help_with_setting(diag_add(d, HN_COMMAND_WORDS, EX_USAGE,
                                            "`config` only shows settings: no value for `%s`", verb),
@@ -525,7 +548,8 @@ static int refuse_verb(const struct strv *words, struct diags *d)
         return -EINVAL;
 }
 
-/* Whether @word is a key, also one of a role: role.infer.nodes. */
+/* Whether @word is a key, also one of a role: role.infer.nodes. The role need not
+ * exist: files are read later. */
 static bool is_config_key(const char *word)
 {
         const char *key = !strncmp(word, "role.", 5) ? strchr(word + 5, '.') : NULL;
@@ -549,6 +573,7 @@ int config_take_keys(struct settings *s, struct strv *words, struct diags *d)
         }
         if (refuse_verb(words, d) < 0)
                 return -EINVAL;
+        /* Other words are a program, whose launch the settings are shown for. */
         if (words->n == 1 && access(words->v[0], F_OK) != 0 && !program_in_path(words->v[0]))
                 near = suggest_key(words->v[0], false);
         if (!near)
@@ -579,9 +604,12 @@ int config_parse(struct settings *s, enum level level, const char *path, const c
                           "save it as UTF-8: iconv -f UTF-16 -t UTF-8 FILE");
                 return -EINVAL;
         }
+        /* A byte order mark of UTF-8, as some editors write it. */
         if (len >= 3 && !memcmp(text, "\xef\xbb\xbf", 3))
                 r.next += 3;
         bad = ini_parse_stream(read_ini_line, &r, take_pair, &r);
+        /* inih tells only the number of the first line that it cannot read. With an error of ours
+         * the place is known better. */
         if (bad > 0 && diags_errors(d) == before)
                 diag_place(
                         diag_add(d, HN_CONFIG_LINE, EX_CONFIG, "expected key = value or [section]"),

@@ -22,6 +22,7 @@ enum {
         FILE_MAX = 8 << 20, /* a program with all the arguments that Linux takes */
 };
 
+/* What each of the places adds to. */
 struct load {
         struct settings *s;
         struct diags *d;
@@ -34,6 +35,7 @@ static int read_regular(const char *path, char **ret_text, size_t *ret_len)
         CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
         if (fd < 0)
+                /* ENOTDIR: a parent of the file is no folder, so there is no file either. */
                 return errno == ENOTDIR ? -ENOENT : -errno;
         if (fstat(fd, &st) < 0)
                 return -errno;
@@ -49,6 +51,7 @@ static void load_file(const struct load *l, enum level level, const char *path)
         size_t len;
         int r = read_regular(path, &text, &len);
 
+        /* A file that may not be read is an error: its settings could matter. */
         if (r < 0 && r != -ENOENT)
                 diag_add(l->d, HN_CONFIG_UNREADABLE, EX_CONFIG, "cannot read %s: %s", path,
                          strerror(-r));
@@ -138,11 +141,14 @@ static char *key_of_variable(const char *name)
 
         for (char *c = key; *c; c++)
                 *c = (char)tolower((unsigned char)*c);
+        /* Only the first underscore parts section and key. */
         if (section_end)
                 *section_end = '.';
         return key;
 }
 
+/* Whether an unknown variable could be meant for a key. Others, such as
+ * HNLAUNCH_SYSTEM_CONFIG, are passed over. */
 static bool names_a_section(const char *name)
 {
         static const char *const sections[] = { "RUN_", "ENV_", "SSH_", "NET_", "LOG_" };
@@ -153,7 +159,8 @@ static bool names_a_section(const char *name)
         return false;
 }
 
-/* Takes NAME=VALUE; names of variables have capitals only. */
+/* Takes NAME=VALUE; names of variables have capitals only. HNLAUNCH_ENV_SET_NAME keeps the case of
+ * NAME, which is a variable of the ranks. */
 static void load_variable(const struct load *l, const char *pair)
 {
         static const char set[] = "HNLAUNCH_ENV_SET_",
@@ -192,6 +199,7 @@ char *config_user_path(void)
 {
         const char *xdg = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
 
+        /* Relative paths are invalid by the XDG base directory specification. */
         if (xdg && *xdg == '/')
                 return xasprintf("%s/hnlaunch/config.ini", xdg);
         return home && *home ? xasprintf("%s/.config/hnlaunch/config.ini", home) : NULL;

@@ -3,6 +3,10 @@
  * The list of settings, and `hnlaunch config` as table and JSON. All values of all places are kept
  * in one array in the order of reading; nothing is overwritten. Which values count is derived from
  * their levels (settings_counts()), so that the table can show the overridden values as well.
+ *
+ * Options that name hosts are a family: -w on the command line also silences a hostfile of the
+ * configuration. The keys of roles have no levels: they come from the job file only, and stand
+ * behind the others as role.NAME.KEY.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -53,6 +57,7 @@ void settings_add_list(struct settings *s, const struct option_def *def, enum le
         CLEANUP(free_textp) char *list = xstrdup(text);
         char *save = NULL;
 
+        /* Other values may have commas and blanks of their own, such as an expression. */
         if (!(def->flags & OPTION_SPLIT))
                 settings_add(s, def, level, text, origin);
         else
@@ -83,6 +88,7 @@ int settings_level(const struct settings *s, const struct option_def *def)
         return level;
 }
 
+/* Of a list that is replaced as a whole, all values of the deciding level count. */
 bool settings_counts(const struct settings *s, const struct setting *one)
 {
         return one->def->flags & OPTION_GATHER || (int)one->level == settings_level(s, one->def);
@@ -106,6 +112,7 @@ bool config_is_secret(const char *name)
                                              "COOKIE", "PRIVATE",    "SESSION" };
         char plain[256];
 
+        /* Only the name is searched: a value with the word is no secret for that. */
         snprintf(plain, sizeof(plain), "%.*s", (int)strcspn(name, "="), name);
         for (size_t i = 0; i < ARRAY_SIZE(words); i++)
                 if (strcasestr(plain, words[i]))
@@ -118,6 +125,7 @@ bool config_is_secret(const char *name)
 const char *setting_shown(const struct setting *one)
 {
         static char masked[300];
+        /* Of a list of --export all from the first value on is masked: a value may have commas. */
         const char *eq = strchr(one->value, '=');
 
         if (eq && (one->def->parse == value_export ||
@@ -131,6 +139,7 @@ const char *setting_shown(const struct setting *one)
         return one->value;
 }
 
+/* Prints a row of the table. Values come from files: escape sequences are made harmless. */
 static void print_row(FILE *to, const char *key, const char *value, const char *origin, bool wrong)
 {
         CLEANUP(free_textp) char *cell = printable_text(value, SIZE_MAX);
@@ -139,6 +148,7 @@ static void print_row(FILE *to, const char *key, const char *value, const char *
         fprintf(to, "%-20s  %-24s  %s%s\n", key, cell, place, wrong ? ", not valid" : "");
 }
 
+/* Prints a value that does not count, below the one that does. */
 static void print_overridden(FILE *to, const struct setting *one)
 {
         CLEANUP(free_textp) char *cell = printable_text(setting_shown(one), SIZE_MAX);
@@ -147,6 +157,8 @@ static void print_overridden(FILE *to, const struct setting *one)
         fprintf(to, "%-20s    instead of %s, %s\n", "", cell, place);
 }
 
+/* Prints the values of an option that count, the key in front of the first, then the overridden
+ * ones, the strongest first. */
 static void print_setting_rows(const struct settings *s, const struct option_def *def, FILE *to)
 {
         const char *key = def->key;
@@ -189,6 +201,7 @@ static bool names_role_key(const char *word, const char *role, const struct opti
                word[len + n] == '.' && program_option_by_config_key(word + len + n + 1) == def;
 }
 
+/* Whether a key of a role has a row: without words of the user each has one. */
 static bool is_role_key_shown(const struct settings *s, const struct job_role *role,
                               const struct option_def *def)
 {
@@ -207,6 +220,7 @@ static void print_roles(const struct settings *s, FILE *to)
                         const struct setting *one = &keys->v[k];
                         CLEANUP(free_textp) char *key = name_role_key(&s->roles[i], one->def);
 
+                        /* Nothing overrides a key of a role. */
                         if (key && is_role_key_shown(s, &s->roles[i], one->def))
                                 print_row(to, key, setting_shown(one), one->origin, one->wrong);
                 }
@@ -215,6 +229,7 @@ static void print_roles(const struct settings *s, FILE *to)
 
 /* ---- the same as JSON ---- */
 
+/* Returns {value, origin}; NULL becomes null, of an option without a value. */
 static json_t *json_setting(const char *value, const char *origin)
 {
         json_t *j = json_object();
@@ -229,6 +244,7 @@ static json_t *json_option(const struct settings *s, const struct option_def *de
 {
         json_t *all = json_array(), *last;
 
+        /* Values of a list that gather are used level by level, as apply_settings() does. */
         for (int level = LEVEL_PRESET; level <= LEVEL_LINE; level++)
                 for (size_t i = 0; i < s->n; i++) {
                         const struct setting *one = &s->v[i];
@@ -242,6 +258,7 @@ static json_t *json_option(const struct settings *s, const struct option_def *de
                 }
         if (def->parse == value_list || def->parse == value_env || def->parse == value_unset)
                 return all;
+        /* Of the values of one level the last one wins. */
         last = json_incref(json_array_get(all, json_array_size(all) - 1));
         json_decref(all);
         return last ? last : json_setting(NULL, NULL);
@@ -299,6 +316,7 @@ static void print_settings_json(const struct settings *s, FILE *to)
                 if (is_key_shown(s, &option_table[i]))
                         json_object_set_new(j, option_table[i].key,
                                             json_option(s, &option_table[i]));
+        /* Programs that read earlier names of keys find these, too. */
         for (size_t i = 0; i < option_key_alias_count; i++)
                 json_object_set(j, option_key_aliases[i].name,
                                 json_object_get(j, option_key_aliases[i].means));

@@ -22,6 +22,7 @@
 #include "head/term/columns.h"
 #include "head/term/error_ids.h"
 
+/* Prose beyond COLUMNS_MAX is hard to read on a wide terminal. */
 enum { NEAR_MAX = 3, COLUMNS_MIN = 20, COLUMNS_MAX = 100 };
 
 struct subject {
@@ -45,9 +46,12 @@ static int error_number(const char *word)
         bool prefixed = !strncasecmp(word, "HN", 2);
         int number = read_digits(prefixed ? word + 2 : word);
 
+        /* No exit code is above 255, so a larger number needs no HN in front. */
         return prefixed || number > EXIT_MAX ? number : -1;
 }
 
+/* Finds what a word means: an error number or an exit code. The id is NULL for a number without an
+ * entry and for any other word. */
 static struct subject find_subject(const char *word)
 {
         int number = error_number(word), code = read_digits(word);
@@ -69,6 +73,7 @@ static void find_near(int number, char *ret, size_t size)
         size_t used = 0;
 
         *ret = '\0';
+        /* From the closest on, one below and one above at a time. */
         for (int off = 1, found = 0; off < 100; off++)
                 for (int near = number - off; near <= number + off; near += 2 * off) {
                         if (near / 100 != number / 100 || !error_id_find(near) || found == NEAR_MAX)
@@ -118,7 +123,7 @@ void explain_put_wrapped(size_t columns, size_t indent, const char *text)
         explain_put_folded(columns, indent, indent, text);
 }
 
-/* Returns the name of an entry of the list of exit codes. */
+/* Returns the name of an entry of the list of exit codes: a number, or the words of a range. */
 static const char *exit_name(int number, char *ret, size_t size)
 {
         if (number == EXIT_SIGNAL)
@@ -157,10 +162,12 @@ static void put_subject(size_t columns, const struct subject *s)
         explain_put_wrapped(columns, 10, s->id->cause);
         fputs("  remedy: ", stdout);
         explain_put_wrapped(columns, 10, s->id->remedy);
+        /* 123 is an exit code and the number HN123. */
         if (s->code >= 0 && error_id_find(s->code))
                 printf("\nHN%d is another number: hnlaunch explain HN%d\n", s->code, s->code);
 }
 
+/* Prints the table of decisions of --restart auto. */
 static void put_restart_rules(size_t columns)
 {
         fputs("restart: ", stdout);
@@ -176,6 +183,7 @@ static void put_restart_rules(size_t columns)
         }
 }
 
+/* Prints all error numbers below the titles of their hundreds, then the exit codes. */
 static void put_number_list(size_t columns)
 {
         const char *title = NULL;
@@ -194,7 +202,8 @@ static void put_number_list(size_t columns)
         put_exits(columns, 2);
 }
 
-/* Returns how wide lines may be: as the terminal, or as one of 80 columns. */
+/* Returns how wide lines may be: as the terminal, or as one of 80 columns, within
+ * bounds that can be read. */
 static size_t explain_columns(void)
 {
         return MIN(MAX(columns_of_terminal(STDOUT_FILENO), (size_t)COLUMNS_MIN),
@@ -208,6 +217,7 @@ void explain_print_exits(void)
 
 /* ---- for programs ---- */
 
+/* Prints a line with tabs between its fields; texts of the table have no tabs. */
 static void put_row(const char *kind, const char *name, const struct error_id *id,
                     const char *title)
 {
@@ -256,6 +266,8 @@ static json_t *make_restart_json(void)
         return rules;
 }
 
+/* Prints the entries of the words as JSON, or all entries without words. explain_check() has
+ * refused other words before. */
 static void print_json(const struct strv *words)
 {
         json_t *all = json_pack("{s:i}", "v", 1), *errors = json_array(), *exits = json_array();

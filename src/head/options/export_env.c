@@ -24,6 +24,7 @@
 #include "head/options/option_table.h"
 #include "wire/env/worker_env.h"
 
+/* Far more than the environment that execve() takes. */
 enum { ENV_FILE_MAX = 16 << 20 };
 
 /* Variables of a session, a host or another launcher. A trailing star is a prefix. */
@@ -48,6 +49,7 @@ static const char *const kept_here[] = {
         "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT"
 };
 
+/* Whether the name, of @len bytes, is the pattern or begins with it up to a star. */
 static bool matches_name(const char *pattern, const char *name, size_t len)
 {
         size_t n = strlen(pattern);
@@ -109,6 +111,7 @@ int export_env_split(const char *text, struct strv *words, struct error *err)
                 n = word_length(text);
                 if (!n && *text && *text != ',')
                         return err_set(err, EINVAL, "has an open quote: `%s`", text);
+                /* Only quotes around a whole word go: NAME='a,b' keeps its quotes, as with srun. */
                 quoted = n > 1 && strchr("'\"", *text) && text[n - 1] == *text;
                 word = xstrndup(text + quoted, n - 2 * quoted);
                 if (*word == '=')
@@ -128,6 +131,7 @@ static bool copy_matching(struct strv *env, char **from, const char *pattern)
         bool any = false;
 
         for (char **e = from; *e; e++) {
+                /* fnmatch() wants the name alone. */
                 char *name = xstrndup(*e, strcspn(*e, "="));
 
                 if (strchr(*e, '=') && !fnmatch(pattern, name, 0)) {
@@ -153,6 +157,7 @@ static int read_env_file(struct strv *env, const char *what, const char *path, s
         }
         for (rest = text; (line = strsep(&rest, "\n"));) {
                 n++;
+                /* A file of Windows has CR LF. */
                 line[strcspn(line, "\r")] = '\0';
                 line += strspn(line, " \t");
                 if (!strncmp(line, "export ", 7))
@@ -189,7 +194,8 @@ static int read_deepspeed_env(struct strv *env, const struct options *o, struct 
         return read_env_file(env, "DeepSpeed file", path, diags);
 }
 
-/* Tells whether every rank gets a variable @name from the agent, in place of an exported value. */
+/* Tells whether every rank gets a variable @name from the agent, in place of an exported value. The
+ * agent's own function builds the environment of a rank 0 that had the variable before. */
 static bool is_of_rank(const char *name, unsigned family)
 {
         struct compat_node node = { .name = (char *)"", .n_ranks = 1 };
@@ -227,8 +233,10 @@ static void warn_unset(const struct options *o, const struct option_def *def, co
 {
         struct diag *d;
 
+        /* A name without a pattern is a mistake in a configuration as well. */
         if (!strpbrk(word, "*?[")) {
                 d = diag_warn(diags, HN_ENV_UNSET, "%s %s: not set in this shell", as, word);
+                /* The value in front was cut at its comma. */
                 if (before && strchr(before, '='))
                         diag_help(d, "a comma parts words: a value with one is given by -x '%s,%s'",
                                   before, word);
@@ -250,6 +258,7 @@ static void add_export(struct strv *env, char **from, const struct options *o, c
 {
         const struct option_def *def = option_by_name(option);
         CLEANUP(free_textp) char *name = xstrndup(word, strcspn(word, "="));
+        /* As the user writes the option. */
         const char *as = def->letter ? "-x" : "--export";
 
         if (is_of_rank(name, o->compat))
@@ -287,6 +296,7 @@ static void copy_base(struct strv *env, char **from, const struct options *o, st
                                    diags);
 }
 
+/* Whether --unset removes the variable of the pair. */
 static bool is_name_unset(const struct strv *patterns, const char *pair)
 {
         for (size_t i = 0; i < patterns->n; i++)
@@ -314,6 +324,7 @@ int export_env_collect(const struct options *o, char **from, struct strv *env, s
                 if (read_env_file(&all, "--env-file", o->env_files.v[i], diags) < 0)
                         r = -EINVAL;
         export_env_add(o, &o->exports, from, &all, diags);
+        /* Nodes have variables of their own, so the names travel as well. */
         strv_copy(unset, &o->unset);
         for (size_t i = 0; i < all.n; i++)
                 if (!is_name_unset(&o->unset, all.v[i]))

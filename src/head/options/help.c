@@ -2,6 +2,11 @@
 /*
  * The texts of -h, --help and --help TOPIC. Topics of prose are constants; --help, the exit codes
  * and the table for programs are printed from option_table and head/term/error_ids.h.
+ *
+ * Texts are laid out for 80 columns or more, with blanks between columns. On a narrower terminal
+ * put_help_text() folds paragraphs anew and puts columns below each other; a pipe gets the lines as
+ * they are. The completions of shells and the pages of the manual are made from `hnlaunch help
+ * table`.
  */
 #include <ctype.h>
 #include <stdint.h>
@@ -17,8 +22,11 @@
 #include "head/term/columns.h"
 #include "head/term/diag.h"
 
+/* Where the help of an option begins, and the least width of a text: in less,
+ * words would be broken. */
 enum { TEXT_AT = 34, TEXT_MIN = 20 };
 
+/* The text of -h, which names each command and the options that most launches need. */
 static const char screen[] =
         "hnlaunch: start one program on many GPU nodes over ssh\n"
         "\n"
@@ -63,6 +71,7 @@ static const char hostfile[] =
         "same words, separated by commas; beside -H the list chooses among the hosts of the file.\n"
         "See hnlaunch-hostfile(5).\n";
 
+/* The first column has hnlaunch's own names, the second those of torchrun and other launchers. */
 static const char environment[] =
         "environment of a rank\n"
         "\n"
@@ -139,6 +148,7 @@ static const char environment[] =
         "hnlaunch-variables(7). hnlaunch plan --ranks 0 ... prints the whole environment of a "
         "rank.\n";
 
+/* In rising order, as config_load() reads the places. */
 static const char config[] =
         "configuration: later ones win\n"
         "\n"
@@ -173,13 +183,14 @@ static size_t help_columns(void)
                                      : SIZE_MAX;
 }
 
-/* Whether a line of @len bytes is one of a paragraph: it has no columns. */
+/* Whether a line of @len bytes is one of a paragraph: it has no columns. Lines of a paragraph may
+ * be joined before they are folded. */
 static bool is_prose(const char *line, size_t len)
 {
         return len && *line != ' ' && !memmem(line, len, "  ", 2);
 }
 
-/* Returns where the last column of a line begins; 0 = it has none. */
+/* Returns where the last column of a line begins; 0 = it has none. Two blanks part columns. */
 static size_t find_last_column(const char *line)
 {
         size_t last = 0;
@@ -195,6 +206,7 @@ static size_t find_last_column(const char *line)
 static void put_wide_line(size_t columns, const char *line)
 {
         size_t blanks = strspn(line, " "), last = find_last_column(line), len;
+        /* A column far to the right begins at the left of a narrow terminal. */
         size_t left = blanks > columns / 3 ? 4 : blanks;
 
         line += blanks;
@@ -204,6 +216,7 @@ static void put_wide_line(size_t columns, const char *line)
                 return;
         }
         for (size_t at = left; *line; line += len + strspn(line + len, " ")) {
+                /* Three blanks part columns here: two may stand within one. */
                 const char *gap = strstr(line, "   ");
 
                 len = gap ? (size_t)(gap - line) : strlen(line);
@@ -216,7 +229,8 @@ static void put_wide_line(size_t columns, const char *line)
         }
 }
 
-/* Prints lines, folded where they are wider than the terminal. */
+/* Prints lines, folded where they are wider than the terminal. A text that fits is printed as it
+ * is: joined paragraphs would lose their line ends. */
 static void put_help_text(const char *text)
 {
         size_t columns = help_columns(), widest = 0, len;
@@ -250,6 +264,8 @@ static void put_help_text(const char *text)
         }
 }
 
+/* Prints an option with its value, and its help in a column of its own or, where
+ * there is no room, below. */
 static void print_option_help(const struct option_def *def)
 {
         size_t columns = help_columns(), indent = TEXT_AT;
@@ -272,6 +288,7 @@ static void print_option_help(const struct option_def *def)
                 explain_put_folded(columns, blanks, blanks + 2, left + blanks);
                 printf("%*s", (int)indent, "");
         } else if (strlen(left) > indent - 2) {
+                /* A long option has its help in the next line. */
                 printf("%s\n%*s", left, (int)indent, "");
         } else {
                 printf("%-*s", (int)indent, left);
@@ -282,6 +299,7 @@ static void print_option_help(const struct option_def *def)
         explain_put_wrapped(columns, indent, text);
 }
 
+/* Whether the option stands in lists of options: keys have a list of their own. */
 static bool is_shown(const struct option_def *def, enum command command)
 {
         return !(def->flags & (OPTION_HIDDEN | OPTION_KEY)) && option_belongs(def, command);
@@ -379,6 +397,7 @@ static void print_one_option(const struct option_def *def)
                 return;
         printf("key:      %s\nvariable: HNLAUNCH_", def->key);
         for (const char *c = def->key; *c; c++)
+                /* As key_of_variable() of config_load.c reads names of variables. */
                 putchar(isalnum((unsigned char)*c) ? toupper((unsigned char)*c) : '_');
         puts("");
 }
@@ -392,6 +411,7 @@ static void print_exits(void)
                 "CODE\nsays more.\n");
 }
 
+/* The list of topics names this function, which prints the list. */
 static void print_table(void);
 
 /* A topic has a text or a function; the table is for programs and not listed. */
@@ -456,6 +476,7 @@ static const struct option_def *find_option(const char *name)
         CLEANUP(free_textp) char *dashed = xstrdup(name);
         size_t dashes = strspn(name, "-");
 
+        /* COMMAND_HELP has the letters of all commands. */
         if (dashes == 1 && name[1] && !name[2])
                 return option_by_letter(name[1], COMMAND_HELP);
         for (char *c = dashed; *c; c++)
@@ -464,6 +485,7 @@ static const struct option_def *find_option(const char *name)
         return strchr(name, '.') ? option_by_key(name) : option_by_name(dashed + dashes);
 }
 
+/* Finds a command by its whole name. False: none, and *ret is unchanged. */
 static bool find_command(const char *name, enum command *ret)
 {
         for (size_t i = 0; i < option_command_count; i++)
@@ -486,10 +508,12 @@ char *options_suggest_help(const char *name)
         const char **names, *near;
         size_t n = 0;
 
+        /* A number is one of `hnlaunch explain`. */
         if (!strncasecmp(name, "HN", 2) ? name[2] && !name[2 + strspn(name + 2, "0123456789")]
                                         : *name && !name[strspn(name, "0123456789")])
                 return xasprintf("hnlaunch explain %s tells cause and remedy", name);
         names = xcalloc(ARRAY_SIZE(topics) + option_command_count + option_count, sizeof(*names));
+        /* The table for programs stands last. */
         for (size_t i = 0; topics[i].print != print_table; i++)
                 names[n++] = topics[i].name;
         for (size_t i = 0; i < option_command_count; i++)
@@ -519,6 +543,7 @@ void options_print_help(const char *name, FILE *to)
         else if (name)
                 print_one_option(find_option(name));
         else if (to == stdout)
+                /* Of hnlaunch without any word, which is wrong use. */
                 put_help_text(screen);
         else
                 fputs(screen, to);

@@ -3,6 +3,11 @@
  * Each role has a struct settings of its own, filled by the parser of configuration files. A
  * section header is the setting --role, with the name and the place. [env NAME] may stand in front
  * of [role NAME].
+ *
+ * Roles are kept in the order of their [role NAME], which is the order of the programs. Mistakes
+ * are found in three steps: by the parser in a line, by job_file_roles_check() in the whole file,
+ * and by job_file_roles_apply() in the values. Later checks of roles, which know no file, name
+ * options; job_file_roles_place() finds the lines of such options.
  */
 #include "head/options/job_file_roles.h"
 
@@ -32,7 +37,7 @@ struct job_role *job_file_roles_find(const struct settings *s, const char *name)
         return NULL;
 }
 
-/* Moves a role to the end. */
+/* Moves a role to the end: the order is that of [role NAME], and this one came by [env NAME]. */
 static struct job_role *move_to_end(struct settings *s, struct job_role *role)
 {
         struct job_role *last = &s->roles[s->n_roles - 1], moved = *role;
@@ -46,6 +51,7 @@ struct job_role *job_file_roles_enter(struct settings *s, const char *name, bool
 {
         struct job_role *role = job_file_roles_find(s, name);
 
+        /* A second [env NAME] adds variables; a second [role NAME] is a mistake. */
         if (role && role->declared && !env)
                 return NULL;
         if (!role) {
@@ -59,6 +65,8 @@ struct job_role *job_file_roles_enter(struct settings *s, const char *name, bool
                 role->place = role->keys.n;
                 role->declared = true;
         }
+        /* The caller fills in the place of the section, also of [env NAME]: an error
+         * may be about the role. */
         settings_add(&role->keys, option_by_name("role"), LEVEL_JOB, name, "");
         return role;
 }
@@ -72,6 +80,7 @@ void job_file_roles_finish(struct settings *s)
 
 /* ---- checks ---- */
 
+/* Returns the last value of the job file, which decides, or NULL. */
 static const struct setting *find_setting(const struct settings *s, const struct option_def *def)
 {
         for (size_t i = s->n; i-- > 0;)
@@ -80,7 +89,8 @@ static const struct setting *find_setting(const struct settings *s, const struct
         return NULL;
 }
 
-/* Returns the value of a file that decides, NULL = none. */
+/* Returns the value of a file that decides, NULL = none. A value of the command line or of a
+ * variable has no line to show. */
 static const struct setting *find_job_setting(const struct settings *s, const char *option)
 {
         const struct option_def *def = option_by_name(option);
@@ -92,6 +102,7 @@ static const struct setting *find_job_setting(const struct settings *s, const ch
         return NULL;
 }
 
+/* Returns the setting of a place, or NULL: the option does not come from a file. */
 static const struct setting *find_job_place(const struct settings *s, const struct job_place *p)
 {
         const struct job_role *role = p->role ? job_file_roles_find(s, p->role) : NULL;
@@ -105,7 +116,8 @@ static const struct setting *find_job_place(const struct settings *s, const stru
         return role ? find_setting(&role->keys, option_by_name(p->option)) : NULL;
 }
 
-/* Adds the lines of one file in their order. */
+/* Adds the lines of one file in their order, the mistake, @v[0], with a caret, others with dashes.
+ * Two options in one line are shown once. */
 static void add_sources(const struct setting **v, size_t n, struct diag *diag)
 {
         const struct setting *first = v[0];
@@ -134,10 +146,12 @@ void job_file_roles_place(const struct settings *s, const struct job_place *v, s
         for (size_t i = 0; i < n; i++) {
                 const struct setting *one = find_job_place(s, &v[i]);
 
+                /* A level is one file: lines of another file would seem to be of the same. */
                 if (one && (!n_found || one->level == found[0]->level))
                         found[n_found++] = one;
         }
         if (n_found) {
+                /* The mistake is in a file: 78 takes the place of 64, wrong use. */
                 diag->exit = EX_CONFIG;
                 diag_place(diag, "%s:%d", found[0]->origin, found[0]->col);
                 add_sources(found, n_found, diag);
@@ -278,6 +292,7 @@ static int apply_role(struct options *o, size_t i, struct job_role *role, struct
                 if (r == 0)
                         continue;
                 setting_refuse(one, &err, d);
+                /* `hnlaunch config` marks the value. */
                 one->wrong = true;
                 bad = -EINVAL;
         }

@@ -77,6 +77,7 @@ static void note_highest(struct multi_reader *r, int rank, const char *at, size_
         r->m->text = xstrdup(r->text);
 }
 
+/* Adds a rank of the line. -EINVAL: another line, or this one, has the rank already. */
 static int take_rank(struct multi_reader *r, int rank, const char *at, size_t len,
                      struct intlist *ret_ranks)
 {
@@ -92,7 +93,8 @@ static int take_rank(struct multi_reader *r, int rank, const char *at, size_t le
         return 0;
 }
 
-/* Reads a number of at most RANK_DIGITS digits. Returns -1 for any other text. */
+/* Reads a number of at most RANK_DIGITS digits, and moves *at behind all digits. Returns -1 for any
+ * other text, and for a rank that no job can have. */
 static int read_rank(const char **at)
 {
         size_t digits = strspn(*at, "0123456789");
@@ -102,7 +104,7 @@ static int read_rank(const char **at)
         return rank < PLAN_MAX_RANKS ? rank : -1;
 }
 
-/* Reads "0,3-5", @len bytes at @list. */
+/* Reads "0,3-5", @len bytes at @list. 0, or -EINVAL with an error. */
 static int read_ranks(struct multi_reader *r, const char *list, size_t len,
                       struct intlist *ret_ranks)
 {
@@ -152,7 +154,9 @@ struct placeholders {
         bool has_rank, has_offset;
 };
 
-/* Splits @text into words. Returns NULL, or the place of an open quote. */
+/* Splits @text into words; single quotes and backslashes keep characters. Returns NULL, or the
+ * place of an open quote. Called twice for a line: the first call finds the place-holders, whose
+ * replacement then is known. */
 static const char *split_words(const char *text, struct placeholders *p, struct strv *ret)
 {
         const char *quote = NULL;
@@ -174,9 +178,11 @@ static const char *split_words(const char *text, struct placeholders *p, struct 
                         quote = quote ? NULL : c;
                 } else if (!quote && *c == '%' && (c[1] == 't' || c[1] == 'o')) {
                         p->has_offset |= *++c == 'o';
+                        /* Without a list of ranks, %o is the rank. */
                         p->has_rank |= *c == 't' || !p->offset;
                         buf_appends(&word, *c == 'o' && p->offset ? p->offset : "{rank}");
                 } else {
+                        /* A backslash at the end of the line is a character. */
                         c += !quote && *c == '\\' && c[1];
                         kept = p->escape ? keep_placeholder(c, &word) : 0;
                         if (!kept)
@@ -190,7 +196,8 @@ static const char *split_words(const char *text, struct placeholders *p, struct 
 
 /* ---- programs ---- */
 
-/* Adds a program, and moves @ranks there. Returns the empty list of words, or NULL: too many. */
+/* Adds a program, and moves @ranks there. Returns the empty list of words, or NULL: too many. The
+ * words of the first program are those of the command line, as elsewhere. */
 static struct strv *add_program(struct multi_reader *r, struct intlist *ranks)
 {
         struct multi_prog *m = r->m;
@@ -218,6 +225,7 @@ static int add_programs(struct multi_reader *r, const char *text, struct intlist
                 refuse_at(r, open, 1, "a ' is not closed");
                 return -EINVAL;
         }
+        /* With --subst place-holders in the words are meant for the agent. */
         p.escape = p.has_rank && !r->o->subst;
         for (size_t i = 0; i < (each ? ranks->n : 1); i++) {
                 if (each)
@@ -232,6 +240,7 @@ static int add_programs(struct multi_reader *r, const char *text, struct intlist
                 snprintf(place, sizeof(place), "%zu", i);
                 p.offset = p.offset ? place : NULL;
                 split_words(text, &p, to);
+                /* The agent reads the words only where this file needs it. */
                 r->m->v[r->m->n - 1].subst = p.has_rank;
         }
         return 0;
@@ -263,6 +272,7 @@ static int read_ranks_line(struct multi_reader *r)
         return add_programs(r, program, &ranks);
 }
 
+/* Reads all lines, up to the first mistake. 0, or -EINVAL. */
 static int read_lines(struct multi_reader *r, char *text)
 {
         char *next = text;
@@ -330,10 +340,12 @@ static int read_programs(struct multi_reader *r, char *text)
 {
         int size = r->o->plan.np, bad = read_lines(r, text);
 
+        /* -n is known now; without -n the plan tells later (multi_prog_share()). */
         if (bad == 0 && size && r->m->highest >= size) {
                 refuse_highest(r->m, size, r->d);
                 return -EINVAL;
         }
+        /* The file names all ranks, so the size of the job follows. */
         if (!size && !r->m->has_rest)
                 size = r->m->highest + 1;
         r->o->plan.np = size;
@@ -358,6 +370,7 @@ int multi_prog_read(struct options *o, struct diags *d)
                          "cannot read the file of --multi-prog %s: %s", r.m->path, strerror(-bad));
                 return -EINVAL;
         }
+        /* The word was the name of the file. */
         strv_finish(&o->argv);
         r.taken = xcalloc(PLAN_MAX_RANKS, sizeof(*r.taken));
         bad = read_programs(&r, text);

@@ -34,7 +34,8 @@
 
 /* ---- values ---- */
 
-/* Reads H:MM:SS or MM:SS of Slurm as a number with a unit; malloc'ed. NULL: it is none. */
+/* Reads H:MM:SS or MM:SS of Slurm as a number with a unit; malloc'ed. NULL: it is none. %n tells
+ * whether the whole text was read. */
 static char *respell_clock(const char *text)
 {
         int n[3] = { 0 }, end[2] = { 0 }, fields, s;
@@ -49,7 +50,8 @@ static char *respell_clock(const char *text)
                           : NULL;
 }
 
-/* Reads the number of restarts from a value of --restart as other tools have it; 0: it is none. */
+/* Reads the number of restarts from a value of --restart as other tools have it; 0: it is none.
+ * Docker's policies may have a number behind a colon; 3 is offered without one. */
 static int read_restarts(const char *value)
 {
         static const char *const policies[] = { "always", "on-failure", "unless-stopped" };
@@ -84,6 +86,8 @@ static void help_with_value(struct diag *diag, const struct setting *one)
                 diag_help(diag, "hnlaunch help %s tells what it takes", def->name);
 }
 
+/* Adds the error about a value, with the line of its file, or with a help for one of a
+ * command line or variable. */
 static void tell_bad_value(struct diags *d, const struct setting *one, const struct error *err)
 {
         struct diag *diag;
@@ -117,6 +121,8 @@ static void add_line_program(const struct options *o)
         settings_add(o->settings, &option_program, LEVEL_LINE, text, "command line");
 }
 
+/* Parses the values that count, from the lowest level on: values that gather add up, and the last
+ * one of any other option stays. All wrong values are told. */
 static int apply_settings(struct options *o, struct diags *d)
 {
         struct settings *s = o->settings;
@@ -203,6 +209,7 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
                           "hnlaunch -h shows commands and topics, hnlaunch help all the options");
                 return -EINVAL;
         }
+        /* Values are parsed also after an error, so that all mistakes are told at once. */
         if (config_load(s, diags) < 0)
                 r = -EINVAL;
         add_line_program(o);
@@ -212,6 +219,7 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
                 r = job_file_roles_apply(o, diags);
         if (o->strict_config && config_refuse_unknown(diags) < 0)
                 r = -EINVAL;
+        /* A program of a job file may have the name of a command. */
         o->run_given |= settings_level(s, &option_program) == LEVEL_JOB || s->n_roles;
         launches = o->command == COMMAND_RUN || o->command == COMMAND_PLAN ||
                    o->command == COMMAND_CHECK;
@@ -236,6 +244,7 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
         /* The run that rerun starts checks the whole line. */
         if (r == 0 && o->command != COMMAND_RERUN)
                 r = option_check(o, diags);
+        /* Programs for DeepSpeed's launcher expect --local_rank. */
         if (r == 0 && o->compat == COMPAT_DEEPSPEED && !o->local_rank_arg)
                 r = option_apply(o, option_by_name("local-rank-arg"), "", &err);
         if (o->container.kind && settings_level(s, option_by_name("export")) <= LEVEL_PRESET)
@@ -244,6 +253,7 @@ int options_load(struct options *o, int argc, char **argv, struct diags *diags)
                 o->subst = true;
                 o->plan.ppn = 0;
                 o->mpi = MPI_NONE;
+                /* With --per-node the program starts ranks and serves the store itself. */
                 o->store_listen = STORE_LISTEN_NONE;
         }
         return r;

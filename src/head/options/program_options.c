@@ -3,6 +3,10 @@
  * Options that a program has of its own are not settings, which hold for the job: own_options ties
  * the names of such options to fields of struct program_options, and command_line.c stores values
  * while the line is read.
+ *
+ * Without roles a program behind a colon has -n, -x and --chdir only. The first program then has no
+ * struct program_options: its values are those of struct options. With roles each program has one,
+ * the first in options.first. Functions of @i count the first as 0.
  */
 #include "head/options/program_options.h"
 
@@ -22,7 +26,8 @@
 
 #define OWN(f) offsetof(struct program_options, f)
 
-/* The options of a program of its own. */
+/* The options of a program of its own. The place of an entry is its bit in program_options.given,
+ * so there can be 32. */
 static const struct {
         const char *name;
         size_t offset; /* in struct program_options */
@@ -67,6 +72,7 @@ int program_options_set(struct program_options *p, const struct option_def *def,
                 if (strcmp(def->name, own_options[i].name) != 0 ||
                     (own_options[i].of_role && !role))
                         continue;
+                /* Set also for a value that is refused: the line has the option. */
                 p->given |= 1U << i;
                 return (own_options[i].parse ? own_options[i].parse : def->parse)(
                         (char *)p + own_options[i].offset, def, value, err);
@@ -96,6 +102,7 @@ const struct option_def *program_option_by_key(const char *key)
         for (size_t i = 0; i < ARRAY_SIZE(own_options) && !def; i++)
                 if (!strcmp(own_options[i].name, name))
                         def = option_by_name(name);
+        /* The key of -n has the letter's name. */
         return !def && !strcmp(name, "n") ? option_by_name("np") : def;
 }
 
@@ -123,6 +130,7 @@ bool program_options_has(const struct program_options *p, const char *name)
 {
         size_t i = 0;
 
+        /* Callers name an option of the table. */
         while (strcmp(own_options[i].name, name) != 0)
                 i++;
         return p->given >> i & 1;
@@ -135,7 +143,9 @@ int program_options_count_ranks(struct options *o, struct diags *d)
 
         if (!o->n_more)
                 return 0;
+        /* The program without a number, for the message; NULL = each so far has one. */
         rest = o->plan.np ? NULL : o->argv.v[0];
+        /* plan.np becomes the sum. */
         o->first_np = o->plan.np;
         for (size_t i = 0; i < o->n_more; i++) {
                 sum += o->more[i].np;
@@ -151,6 +161,7 @@ int program_options_count_ranks(struct options *o, struct diags *d)
                 if (!o->more[i].np)
                         rest = o->more[i].argv.v[0];
         }
+        /* One above the limit is refused by the plan, with its own message. */
         o->plan.np = rest ? 0 : (int)MIN(sum, (int64_t)PLAN_MAX_RANKS + 1);
         return 0;
 }

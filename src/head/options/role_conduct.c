@@ -21,11 +21,13 @@
 #include "head/options/role_options.h"
 #include "head/term/diag.h"
 
+/* Returns the names of --after of a role; lent. */
 static const struct strv *names_after(const struct options *o, size_t i)
 {
         return &options_program(o, i)->conduct.after;
 }
 
+/* The roles of a world start together, so each waits for what any of them waits for. */
 void role_conduct_list_after(const struct options *o, size_t i, struct intlist *to)
 {
         for (size_t k = 0; k < options_count_roles(o); k++)
@@ -37,6 +39,8 @@ void role_conduct_list_after(const struct options *o, size_t i, struct intlist *
                 }
 }
 
+/* Refuses --after of an unknown role, or of one in the same world. A role that waits for itself is
+ * a cycle (check_cycles()). */
 static int check_after(const struct options *o, size_t i, struct diags *d)
 {
         const char *name = options_role(o, i)->name;
@@ -98,6 +102,7 @@ static int check_cycles(const struct options *o, struct diags *d)
         return found ? -EINVAL : 0;
 }
 
+/* Refuses --main of an unknown role, and of one whose end means nothing. */
 static int check_main(const struct options *o, struct diags *d)
 {
         struct diag *diag;
@@ -123,7 +128,8 @@ static int check_main(const struct options *o, struct diags *d)
         return r;
 }
 
-/* @text may go on behind the name of the option: "--ends-with rank0". */
+/* Refuses an option of the job. @text may go on behind the name of the option: "--ends-with rank0".
+ * Returns -EINVAL. */
 static int refuse_job_option(const struct options *o, const char *text, const char *reason,
                              const char *help, struct diags *d)
 {

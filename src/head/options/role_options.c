@@ -3,6 +3,10 @@
  * role_options_settle() runs after the configuration has been read. Names and places are checked
  * first, since later checks follow --on, then the options of each role. complete_role() at last
  * copies the options of the job.
+ *
+ * A role has three sources of an option: its own words (program_options_has()), the options of the
+ * job, which stand in front of the first role or in [run], and what --on and --per-node imply. Own
+ * words are checked before the copy, as afterwards they look the same as those of the job.
  */
 #include "head/options/role_options.h"
 
@@ -29,6 +33,8 @@ enum {
 
 /* ---- values ---- */
 
+/* Whether the first @len bytes are a name of a role. Names stand in keys (role.NAME.nodes) and
+ * lists, so dots, colons, commas and blanks are left out. */
 static bool is_role_name(const char *text, size_t len)
 {
         static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -66,6 +72,7 @@ OPTION_PARSER(value_role_names)
         for (size_t len; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
                 at += strspn(at, " ");
                 len = strcspn(at, ", ");
+                /* strchr() also finds the NUL at the end. */
                 if (!is_role_name(at, len) || !strchr(",", at[len + strspn(at + len, " ")]))
                         return err_set(err, EINVAL,
                                        "needs names of roles, ROLE[,ROLE...], got `%s`", text);
@@ -83,6 +90,7 @@ OPTION_PARSER(value_role_nodes)
         int n = read_short_number(text, digits, ROLE_COUNT_DIGITS);
         bool percent = n > 0 && n <= 100 && !strcmp(text + digits, "%");
         struct role_nodes *to = field;
+        /* Any text but a number or a percentage; host names may begin with digits. */
         bool list = len && digits < len && text[digits] != '%';
 
         (void)def;
@@ -91,6 +99,7 @@ OPTION_PARSER(value_role_nodes)
                                "of a role must be a number, 1%% to 100%%, rest or a host list, got "
                                "`%s`",
                                text);
+        /* A later value replaces an earlier one of another form. */
         free(to->list);
         *to = (struct role_nodes){ 0 };
         if (percent)
@@ -134,6 +143,7 @@ void role_options_finish(struct plan_role *role)
 
 /* ---- names and places ---- */
 
+/* Refuses two roles of one name, on the command line: the parser of a job file has done so. */
 static int check_names(const struct options *o, struct diags *d)
 {
         size_t n = options_count_roles(o);
@@ -186,7 +196,8 @@ int role_options_refuse_name(const struct options *o, const char *option, const 
         return -EINVAL;
 }
 
-/* Refuses the role if --on leads back to the same role. */
+/* Refuses the role if --on leads back to the same role. A path that runs into a circle of other
+ * roles ends after as many steps as there are roles; those roles are refused for themselves. */
 static int check_circle(const struct options *o, size_t first, struct diags *d)
 {
         size_t n = options_count_roles(o), i = first;
@@ -211,6 +222,7 @@ static int check_circle(const struct options *o, size_t first, struct diags *d)
         return -EINVAL;
 }
 
+/* Refuses --on of an unknown role, and circles. */
 static int check_places(const struct options *o, struct diags *d)
 {
         size_t n = options_count_roles(o);
@@ -238,7 +250,8 @@ static void place_options(const struct options *o, const struct plan_role *role,
         job_file_roles_place(o->settings, v, ARRAY_SIZE(v), diag);
 }
 
-/* @one may go on behind the name of the option: "--ready key:". */
+/* Refuses two options of a role. @one may go on behind the name of the option: "--ready key:".
+ * Returns -EINVAL. */
 static int refuse_pair(const struct options *o, const struct plan_role *role, const char *one,
                        const char *other, const char *reason, struct diags *d)
 {
@@ -252,6 +265,7 @@ static int refuse_pair(const struct options *o, const struct plan_role *role, co
         return -EINVAL;
 }
 
+/* Refuses options of a role that contradict each other; all are told. */
 static int check_role(const struct options *o, const struct program_options *p, struct diags *d)
 {
         const struct plan_role *role = &p->role;
@@ -296,7 +310,8 @@ static int check_role(const struct options *o, const struct program_options *p, 
         return r;
 }
 
-/* Returns the place that makes the role take the rest. */
+/* Returns the place that makes the role take the rest: --nodes rest, or the role itself, which asks
+ * for no number of nodes. */
 static const char *name_rest(const struct plan_role *role)
 {
         return role->nodes.rest ? "nodes" : "role";
@@ -334,7 +349,8 @@ static int check_rest(const struct options *o, struct diags *d)
 
 /* ---- what the job says ---- */
 
-/* Refuses -n in front of the first --role, which is meant for a role. */
+/* Refuses -n in front of the first --role, which is meant for a role. A configuration may have one
+ * for other jobs. */
 static int refuse_job_ranks(const struct options *o, struct diags *d)
 {
         if (settings_level(o->settings, option_by_name("np")) != LEVEL_LINE)
@@ -391,6 +407,7 @@ static int check_shared_world(struct options *o, size_t i, struct diags *d)
         if (p->role.plan.per_node)
                 return refuse_pair(o, &p->role, "--per-node", "--world",
                                    "the process of a node is no rank of a world", d);
+        /* The role shares a world with itself, so the search ends at @i. */
         while (!options_share_world(o, first, i))
                 first++;
         if (first < i && program_options_has(p, "mpi") && p->mpi != options_mpi(o, first)) {
@@ -407,11 +424,13 @@ static int check_shared_world(struct options *o, size_t i, struct diags *d)
                           "the roles of a world meet in one way: write --mpi behind the first");
                 return -EINVAL;
         }
+        /* Roles behind the first need not repeat its --mpi. */
         p->mpi = options_mpi(o, first);
         return 0;
 }
 
-/* Refuses a part of the job that cannot start again by itself. */
+/* Refuses a part of the job that cannot start again by itself, as the ranks of
+ * a world start together. */
 static int check_restart_scope(const struct options *o, size_t i, struct diags *d)
 {
         const struct program_options *p = options_program(o, i);
@@ -435,6 +454,8 @@ static int check_restart_scope(const struct options *o, size_t i, struct diags *
         return -EINVAL;
 }
 
+/* Fills in what the role does not say from the job. With --on, --ppn and GPUs of the job are not
+ * taken over: the other role has the GPUs of the node. */
 static void complete_role(struct program_options *p, const struct plan_options *job)
 {
         struct plan_options *plan = &p->role.plan;
@@ -456,6 +477,7 @@ static void complete_role(struct program_options *p, const struct plan_options *
         if (plan->per_node && !on)
                 plan->gpus_per_rank = 1; /* all of the node */
         if (plan->per_node)
+                /* One process stands on the node, whatever its slots. */
                 plan->ppn = 0;
 }
 
@@ -490,6 +512,7 @@ int role_options_settle(struct options *o, struct diags *d)
                 r = check_rest(o, d);
         if (r == 0)
                 r = role_conduct_check(o, d);
+        /* Each role has a number of its own by now. */
         o->plan.np = 0;
         o->plan.per_node = false;
         return r;

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A value of --ready is KIND:REST, and `start` alone. Each kind has a function that checks the rest
+ * and keeps what is asked: a port, a path, a key or an expression. tcp:, http: and file: are asked
+ * by the agents (role_ready_fill()); key: and line: are seen by the head, in the store and in the
+ * output.
+ */
 #include "head/options/role_ready.h"
 
 #include <ctype.h>
@@ -11,6 +17,7 @@
 #include "head/core/pattern.h"
 #include "wire/port_name.h"
 
+/* Whether the text is a port from 1 to 65535, or the name of a reserved one ({port:NAME}). */
 static bool is_port(const char *text, size_t len)
 {
         unsigned number = 0;
@@ -18,12 +25,14 @@ static bool is_port(const char *text, size_t len)
         if (port_name_is_valid(text, len))
                 return true;
         for (size_t i = 0; i < len && number <= UINT16_MAX; i++)
+                /* Any other character makes the number too large, which ends the loop. */
                 number = isdigit((unsigned char)text[i]) ? number * 10 + (unsigned)(text[i] - '0')
                                                          : UINT16_MAX + 1U;
         return number && number <= UINT16_MAX;
 }
 
-/* Whether the text can stand in a request of HTTP as it is. What follows two slashes is a host. */
+/* Whether the text can stand in a request of HTTP as it is. What follows two slashes is a host.
+ * Blanks and control characters would end the line of the request. */
 static bool is_request_path(const char *text)
 {
         if (*text != '/' || text[1] == '/' || strlen(text) >= READY_PATH_MAX)
@@ -53,6 +62,7 @@ static int read_request_form(struct role_ready *r, const char *text, struct erro
                                "http: needs a path, or a port and a path, such as http:/health or "
                                "http:8000/health, got `%s`",
                                text);
+        /* Without a port, that reserved as {port:http}. */
         r->port = len ? xstrndup(text, len) : xstrdup("http");
         r->text = xstrdup(text + len);
         return 0;
@@ -84,6 +94,7 @@ static int read_line_form(struct role_ready *r, const char *text, struct error *
                                "line: needs an extended regular expression, as for grep -E, got "
                                "`%s`: %s",
                                text, *text ? why.text : "it is empty");
+        /* The text is compiled again where lines are read. */
         regfree(&re);
         r->text = xstrdup(text);
         return 0;
@@ -102,6 +113,7 @@ static const struct {
 OPTION_PARSER(value_ready)
 {
         size_t len = strcspn(text, ":");
+        /* --ready-timeout may have come before, and stays. */
         struct role_ready *to = field, r = { .timeout_ms = to->timeout_ms };
         size_t i = 0;
 
@@ -131,6 +143,7 @@ const char *role_ready_port(const struct role_ready *r)
 
 void role_ready_fill(const struct role_ready *r, bool of_replicas, struct launch_ready *to)
 {
+        /* READY_KEY and READY_LINE are no work of an agent. */
         if (r->kind == READY_START || r->kind > READY_FILE)
                 return;
         to->kind = (uint8_t)r->kind;

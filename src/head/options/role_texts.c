@@ -67,17 +67,22 @@ static int scan_placed_text(struct role_book *b, struct role_text t, const char 
 
         if (one)
                 t.place = place;
+        /* The text must lie in the line as a whole, NAME= included, so that offsets into the text
+         * are offsets into the line. */
         if (found && found - one->text >= value - t.text) { /* else quoted */
                 t.source = one->text;
                 t.line = one->line;
                 t.at = (size_t)((found - one->text) - (value - t.text));
         }
         rc = role_book_scan(b, &t, d);
+        /* Mistakes of a file are those of a configuration. */
         for (; one && before < d->n; before++)
                 d->v[before].exit = EX_CONFIG;
         return rc;
 }
 
+/* Scans the values of -x of a role, or with -1 of the job. A name without a value copies a variable
+ * of this shell, which is no text of the job. */
 static int scan_env(struct role_book *b, const struct options *o, int role, struct diags *d)
 {
         const struct strv *pairs = exports_of(o, role);
@@ -111,6 +116,7 @@ int role_texts_scan(struct role_book *b, const struct options *o, struct diags *
                 const struct setting *program =
                         job_file_roles_program(o->settings, options_role(o, r)->name);
 
+                /* The program itself has no references. */
                 for (size_t i = 1; i < argv->n; i++) {
                         CLEANUP(free_textp) char *place = argument_place(o, r, i);
                         const struct role_text t = { .text = argv->v[i],
