@@ -26,6 +26,8 @@
 #include "head/options/program_options.h"
 #include "head/options/role_conduct.h"
 
+/* Whether the command line has the option. Settings of a configuration, which are for other runs as
+ * well, give way without an error. */
 static bool is_on_line(const struct options *o, const char *name)
 {
         return settings_level(o->settings, option_by_name(name)) == LEVEL_LINE;
@@ -38,6 +40,7 @@ static void check_lists(const struct options *o, struct diags *d)
 
         if (o->command != COMMAND_HOSTS && o->command != COMMAND_TRUST)
                 return;
+        /* Without a list the hosts are those of the allocation. */
         if (!any && (o->from == ALLOC_NONE || alloc_find(environ) == ALLOC_NONE))
                 diag_help(diag_add(d, HN_NO_HOSTS, EX_USAGE, "no hosts given"),
                           "name them: LIST, @FILE, -H FILE or -w LIST; or start it inside an "
@@ -53,7 +56,8 @@ static void check_lists(const struct options *o, struct diags *d)
                           "--probe writes a hostfile, with a host in each line");
 }
 
-/* Refuses options that exclude or need each other. */
+/* Refuses options that exclude or need each other. Of the chain from --local on only the first
+ * mistake is told. */
 static void check_pairs(const struct options *o, struct diags *d)
 {
         struct error err = { 0 };
@@ -94,6 +98,7 @@ static void check_pairs(const struct options *o, struct diags *d)
                                    "-o ssh.tree_auth without --tree"),
                           "it says how nodes log in to nodes: add --tree K");
         } else if (o->tree_forward && o->tree && o->command == COMMAND_RUN) {
+                /* Tried here, since nodes would fail one after the other. */
                 fd = ssh_agent_connect(&err);
                 if (fd < 0)
                         diag_help(
@@ -111,6 +116,8 @@ static void check_detach(const struct options *o, struct diags *d)
 {
         bool none = o->log_dir && !strcmp(o->log_dir, "none");
         const char *name = o->detach ? "--detach" : "--on-hup detach";
+        /* The first reason is told. Without records the output has no place, and JSON on standard
+         * output has no reader. */
         const char *other = none                                    ? "--log-dir none"
                             : o->detach && o->json && !o->json_file ? "--json"
                             : o->detach && o->dial_in               ? "--dial-in"
@@ -147,6 +154,7 @@ static void check_spares(const struct options *o, struct diags *d)
         const char *name = o->spares      ? "--spares"
                            : o->min_nodes ? "--min-nodes"
                                           : "--nodes MIN:MAX";
+        /* MIN of --nodes MIN:MAX, or --min-nodes. */
         int min = options_min_nodes(o);
 
         if (!options_replace_nodes(o))
@@ -260,6 +268,7 @@ static void check_progress_re(const struct options *o, struct diags *d)
                           "step and the total: 'step ([0-9]+)/([0-9]+)'");
 }
 
+/* Refuses an address of --metrics before anything is started; the port is opened later. */
 static void check_metrics(const struct options *o, struct diags *d)
 {
         struct metrics_address a;
@@ -290,6 +299,7 @@ static void check_per_node(const struct options *o, struct diags *d)
         if (!o->plan.per_node)
                 return;
         for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+                /* Built-in values of the options mean nothing. */
                 int other = settings_level(o->settings, option_by_name(others[i].name));
 
                 if (other > LEVEL_PRESET && other >= level)
@@ -305,7 +315,8 @@ static void check_per_node(const struct options *o, struct diags *d)
                           "write --local --per-node, and let the program start its ranks");
 }
 
-/* Refuses a first word that is a command of other tools. */
+/* Refuses a first word that is a command of other tools, also if a program has the name: kill is a
+ * program of each machine. 0, or -EINVAL. */
 static int check_foreign_command(const char *word, struct diags *d)
 {
         static const struct {
@@ -340,6 +351,7 @@ static int check_foreign_command(const char *word, struct diags *d)
 /* Returns the command that @word may mean, or NULL. */
 static const char *find_near_command(const char *word)
 {
+        /* Three edits are another word. */
         size_t best = 3, len = strlen(word);
         const char *near = NULL;
 
@@ -349,6 +361,7 @@ static const char *find_near_command(const char *word)
                 /* Every short word is close to a short command. */
                 size_t limit = MIN(best, n - 1), distance;
 
+                /* The lengths alone need more edits. */
                 if (MAX(n, len) - MIN(n, len) >= limit)
                         continue;
                 distance = diag_distance(word, name);
@@ -389,6 +402,7 @@ static void refuse_empty_name(const struct options *o, size_t program, struct di
 static int check_program(const struct options *o, struct diags *d)
 {
         const char *word = o->argv.n ? o->argv.v[0] : "";
+        /* A path is no command. */
         const char *near = strchr(word, '/') ? NULL : find_near_command(word);
         size_t empty;
 
@@ -405,6 +419,7 @@ static int check_program(const struct options *o, struct diags *d)
         else if (has_empty_name(o, &empty))
                 refuse_empty_name(o, empty, d);
         else if (o->run_given || !near || program_exists(word, o->chdir))
+                /* A program of the name exists on this machine, or is asked for by `run`. */
                 return 0;
         else if (o->program_first)
                 diag_help(diag_add(d, HN_UNKNOWN_COMMAND, EX_USAGE,
@@ -421,7 +436,8 @@ static int check_program(const struct options *o, struct diags *d)
         return -EINVAL;
 }
 
-/* Returns the first argument of the program that is an option of hnlaunch for hosts, or NULL. */
+/* Returns the first argument of the program that is an option of hnlaunch for hosts, or NULL. Only
+ * a note follows, as a program may have such options itself. */
 static const char *stray_option(const struct options *o)
 {
         static const char *const names[] = { "hostfile", "hosts", "local", "machinefile", "job" };
@@ -449,6 +465,7 @@ static int check_hostfiles(const struct options *o, struct diags *d)
                         const char *a = o->hostfiles.v[i], *b = o->hostfiles.v[k];
                         struct stat x, y;
 
+                        /* Another name may be a link, or a path from another folder. */
                         if (strcmp(a, b) != 0 && (stat(a, &x) < 0 || stat(b, &y) < 0 ||
                                                   x.st_dev != y.st_dev || x.st_ino != y.st_ino))
                                 continue;
@@ -517,6 +534,7 @@ static void check_started_once(const struct options *o, struct diags *d)
 int option_check(const struct options *o, struct diags *d)
 {
         size_t before = diags_errors(d);
+        /* Commands that start nothing and need no program. */
         bool looks = o->command == COMMAND_PLAN || o->command == COMMAND_CHECK;
         bool launches = o->command == COMMAND_RUN || looks;
 
@@ -541,6 +559,7 @@ int option_check(const struct options *o, struct diags *d)
         }
         if (o->command == COMMAND_RUN)
                 check_started_once(o, d);
+        /* Each of these would often be a consequence of an error before. */
         if (launches && diags_errors(d) == before && (looks || check_program(o, d) == 0) &&
             check_hostfiles(o, d) == 0)
                 check_hosts(o, d);

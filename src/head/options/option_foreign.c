@@ -70,7 +70,9 @@
 
 /* clang-format off */
 const struct option_foreign option_foreigns[] = {
-        /* torchrun */
+        /* torchrun (torch/distributed/run.py). Options of its rendezvous are accepted, since
+         * scripts that name a store work as they are; options that would lose output or start
+         * another program are refused. */
         { "standalone", 0, true, RENDEZVOUS },
         { "rdzv-backend", 1, true, RENDEZVOUS },
         { "rdzv-endpoint", 1, true, RENDEZVOUS },
@@ -93,7 +95,7 @@ const struct option_foreign option_foreigns[] = {
         { "event-log-handler", 1, false, "--json=FILE writes the events of the job" },
         { "signals-to-handle", 1, false, "SIGTERM, SIGUSR1 and SIGUSR2 reach the ranks; hnlaunch signal sends others" },
         { "virtual-local-rank", 0, false, "-o run.gpu_visibility=own shows a rank its own GPUs only" },
-        /* deepspeed */
+        /* deepspeed (deepspeed/launcher/runner.py). --compat deepspeed sets its variables. */
         { "save-pid", 0, false, "--json=FILE writes the events of the job, which have the PID of each rank" },
         { "enable-each-rank-log", 1, false, IN_FILES },
         { "no-local-rank", 0, false, LOCAL_RANK },
@@ -108,7 +110,8 @@ const struct option_foreign option_foreigns[] = {
         { "max-elastic-nodes", 1, false, ELASTIC },
         { "bind-cores-to-rank", 0, false, "--bind exclusive divides the cores of a node between its ranks" },
         { "bind-core-list", 1, false, BINDING },
-        /* accelerate launch */
+        /* accelerate launch (accelerate/commands/launch.py). Most options become variables
+         * ACCELERATE_* of the script, which hnlaunch does not make. */
         { "num-processes", 1, false, "-n N (ranks in all)" },
         { "num-machines", 1, false, "--nodes N" },
         { "machine-rank", 1, false, NUMBERED },
@@ -152,7 +155,8 @@ const struct option_foreign option_foreigns[] = {
         { "ipex", 1, false, OF_SCRIPT },
         { "mpirun-ccl", 1, false, OF_SCRIPT },
         { "mpirun-hostfile", 1, false, "-H FILE" },
-        /* horovodrun */
+        /* horovodrun (horovod/runner/launch.py). Tuning of the library is done
+         * by variables HOROVOD_*. */
         { "num-proc", 1, false, "-n N (ranks in all)" },
         { "min-np", 1, false, ELASTIC },
         { "max-np", 1, false, ELASTIC },
@@ -186,7 +190,8 @@ const struct option_foreign option_foreigns[] = {
         { "log-level", 1, false, OF_HOROVOD },
         { "mpi-args", 1, false, "-x NAME=VALUE sets variables of an MPI program; the ranks are started without mpirun" },
         { "binding-args", 1, false, BINDING },
-        /* mpirun of Open MPI */
+        /* mpirun of Open MPI, with options of old versions and of PRRTE (version 5). Names that
+         * other launchers have with one dash, such as -mca, come here with two (modern_word()). */
         { "allow-run-as-root", 0, true, "root may always use hnlaunch" },
         { "map-by", 1, false, "--map slot or --map node; --ppn N for ppr:N:node" },
         { "bynode", 0, false, ROUND },
@@ -278,7 +283,8 @@ const struct option_foreign option_foreigns[] = {
         { "show-progress", 0, false, "--progress plain shows the start-up" },
         { "xml", 0, false, "--json has the events of the job" },
         { "parsable", 0, false, "--json has the events of the job" },
-        /* mpiexec of MPICH and Intel MPI */
+        /* mpiexec of MPICH (Hydra) and Intel MPI. "-env" keeps its dash: --env is
+         * an option of hnlaunch. */
         { "genv", 2, false, "-x NAME=VALUE" },
         { "-env", 2, false, "-x NAME=VALUE; all ranks get it" },
         { "genvlist", 1, false, "-x NAME for each; --export NAME,NAME for nothing else" },
@@ -336,7 +342,8 @@ const struct option_foreign option_foreigns[] = {
         { "noconf", 0, false, "--ssh-config none reads no ssh_config; hnlaunch config shows all settings" },
         { "tmpdir", 1, false, "-x TMPDIR=DIR" },
         { "umask", 1, false, "set it in a script that starts the program" },
-        /* srun */
+        /* srun(1). Options for an allocation have no effect within one, so
+         * salloc and sbatch are named. */
         { "cpus-per-task", 1, false, "--bind core:N gives each rank N cores, and as many threads of OpenMP" },
         { "mem-bind", 1, false, BINDING },
         { "accel-bind", 1, false, BINDING },
@@ -474,12 +481,15 @@ const struct option_foreign *option_foreign_by_name(const char *name)
                 const char *known = option_foreigns[i].name;
                 size_t len = strcspn(known, "*");
 
+                /* A family wants any name with its beginning, another entry the same length. */
                 if (!strncmp(known, name, len) && (known[len] || !name[len]))
                         return &option_foreigns[i];
         }
         return NULL;
 }
 
+/* Letters are told with both meanings and what to write for each. A letter that means the same in
+ * all other launchers is in the table above. */
 const struct option_letter option_letters[] = {
         { 'N', "ranks per node in mpirun, nodes in srun and flux",
           "--ppn N (ranks per node) or --nodes N (hosts)" },

@@ -4,6 +4,10 @@
  * writes last, so that a wrong value leaves the field as it was. Parsers of options with two fields
  * (--local, --stdin, --label, --json) reach the second through container_of(). Limits are those of
  * the option's row; messages continue the sentence "--name ...".
+ *
+ * Values of a configuration and built-in values pass the same parsers, one after the other from the
+ * lowest level on: lists grow, and any other value is replaced and freed. An empty text is a
+ * switch, an optional value that is missing, or a mistake, by parser.
  */
 #include "head/options/option_parse.h"
 #include "head/core/shell_words.h"
@@ -23,13 +27,17 @@
 #include "wire/bind_policy.h"
 #include "wire/msg.h"
 
+/* As RANKS_MAX of the table. */
 enum { MAX_RANK = 1 << 20 };
 
 static const int64_t DAY_MS = 24 * 3600 * 1000;
 static const int64_t SPAN_DAYS = 24; /* their milliseconds fit an int */
+/* Ten years: no job takes longer, and sums of milliseconds stay far from the end of int64_t. */
 static const int64_t LIMIT_DAYS = 3660;
+/* A pebibyte. */
 static const int64_t SIZE_MOST = INT64_C(1) << 50;
 
+/* Takes @text. The value of a lower level goes. */
 static void replace_text(char **field, char *text)
 {
         free(*field);
@@ -60,6 +68,7 @@ const char *value_noun(const struct option_def *def)
                 { "RE", "an extended regular expression" },
         };
 
+        /* The same word for two things. */
         if (!strcmp(def->arg, "LIST"))
                 return def->letter == 'w' ? "a host list" : "a list of ranks";
         for (size_t i = 0; i < ARRAY_SIZE(nouns); i++)
@@ -76,6 +85,8 @@ OPTION_PARSER(value_text)
         return 0;
 }
 
+/* "local_rank" and "--local_rank" are one option, which is kept with its dashes. An empty text is
+ * the name that DeepSpeed uses. */
 OPTION_PARSER(value_rank_option)
 {
         const char *name = *text ? text : "local_rank";
@@ -96,6 +107,7 @@ OPTION_PARSER(value_rank_option)
 
 OPTION_PARSER(value_word)
 {
+        /* A word that begins with - is rather the next option. */
         if (!*text || *text == '-')
                 return err_set(err, EINVAL, "needs %s, got `%s`", value_noun(def), text);
         for (const char *c = text; *c; c++)
@@ -124,6 +136,7 @@ OPTION_PARSER(value_unset)
 {
         size_t len = strcspn(text, "*");
 
+        /* A star stands at the end only: names are compared by their beginning. */
         if (!*text || strpbrk(text, "=,?[ ") || (text[len] && text[len + 1]))
                 return err_set(err, EINVAL,
                                "needs one NAME, or NAME* for all that begin so, got `%s`", text);
@@ -134,12 +147,16 @@ OPTION_PARSER(value_bind)
 {
         struct bind_policy p;
 
+        /* Only the form is checked, and the text kept. "?" is no policy, so the
+         * message lists the forms. */
         if (bind_policy_parse(&p, *text ? text : "?", err) < 0)
                 return -EINVAL;
         bind_policy_finish(&p);
         return value_text(field, def, text, err);
 }
 
+/* A command as one text, split as by a shell without expansion; the last one
+ * given replaces others. */
 OPTION_PARSER(value_words)
 {
         struct strv words = STRV_INIT;
@@ -160,6 +177,7 @@ OPTION_PARSER(value_container)
         struct error why;
 
         (void)def;
+        /* "none" is for a line that undoes a configuration. */
         if (strcmp(text, "none") != 0 && container_order_parse(&o, text, &why) < 0)
                 return err_set(err, EINVAL, "needs KIND:IMAGE, or exec:CONTAINER: %s", why.text);
         to->kind = o.kind;
@@ -201,6 +219,7 @@ static int choice_index(const char *choices, const char *text)
         return -1;
 }
 
+/* The words of the option's ARG stand in the order of an enum: the place is the value. */
 OPTION_PARSER(value_choice)
 {
         int i = choice_index(def->arg, text);
@@ -226,7 +245,8 @@ OPTION_PARSER(value_choice_bool)
         return r;
 }
 
-/* Reads decimal digits and nothing else. */
+/* Reads decimal digits and nothing else: strtol() would take blanks and signs as well. False: no
+ * number, or out of bounds, and *ret is unchanged. */
 static bool read_decimal(const char *text, long min, long max, int *ret)
 {
         char *end;
@@ -297,6 +317,7 @@ OPTION_PARSER(value_local)
                 return r;
         if (!*text)
                 o->local_n = 0;
+        /* --local without a number: one rank for each GPU or core, as the agent finds. */
         o->local = o->plan.local = true;
         return 0;
 }
@@ -311,7 +332,8 @@ OPTION_PARSER(value_pty)
         return 0;
 }
 
-/* Reads digits and a unit as milliseconds. */
+/* Reads digits and a unit as milliseconds; without a unit the number is seconds. -EINVAL: no time,
+ * or out of bounds. */
 static int read_span(int64_t *ret, const char *text, int64_t min, int64_t max)
 {
         static const struct {
@@ -327,6 +349,7 @@ static int read_span(int64_t *ret, const char *text, int64_t min, int64_t max)
         errno = 0;
         n = strtoll(text, &end, 10);
         for (size_t i = 0; i < ARRAY_SIZE(units) && !errno; i++)
+                /* The division keeps the product from an overflow. */
                 if (!strcmp(units[i].name, end) && n <= max / units[i].ms &&
                     n * units[i].ms >= min) {
                         *ret = n * units[i].ms;
@@ -335,7 +358,7 @@ static int read_span(int64_t *ret, const char *text, int64_t min, int64_t max)
         return -EINVAL;
 }
 
-/* Refuses a time with the bounds of the option. */
+/* Refuses a time with the bounds of the option. @word is the word that is allowed beside times. */
 static int refuse_span(const struct option_def *def, const char *text, int64_t most_days,
                        const char *word, struct error *err)
 {
@@ -371,6 +394,7 @@ int signal_number(const char *text)
 
         if (*text && !*end)
                 return n > 0 && n < NSIG ? (int)n : 0;
+        /* USR1 and SIGUSR1, in any case of letters. */
         text += !strncasecmp(text, "SIG", 3) ? 3 : 0;
         for (int i = 1; i < NSIG; i++)
                 if (sigabbrev_np(i) && !strcasecmp(text, sigabbrev_np(i)))
@@ -440,6 +464,7 @@ OPTION_PARSER(value_size)
         long long n = 0;
         int shift = 0;
 
+        /* More digits leave 0, which is below the least size of an option. */
         if (rest > text && rest - text <= 16)
                 n = strtoll(text, NULL, 10);
         unit = *rest ? strchr(units, toupper((unsigned char)*rest)) : NULL;
@@ -447,6 +472,7 @@ OPTION_PARSER(value_size)
                 shift = 10 * (int)(unit - units + 1);
                 rest++;
         }
+        /* Shifted to the right first, so that nothing overflows. */
         if (*rest || n > SIZE_MOST >> shift || n << shift < def->min)
                 return err_set(err, EINVAL,
                                "must be a size from %ldM to %" PRId64
@@ -470,6 +496,7 @@ OPTION_PARSER(value_json)
 OPTION_PARSER(value_stdin)
 {
         struct options *o = container_of((enum stdin_mode *)field, struct options, stdin_mode);
+        /* In the order of enum stdin_mode; any other text is a file. */
         int i = choice_index("auto|none|0|all", text);
 
         if (!*text)
@@ -509,6 +536,7 @@ static int check_rank_list(const char *text, struct intlist *list, struct error 
         return 0;
 }
 
+/* The text is kept: the number of ranks is not known yet. */
 OPTION_PARSER(value_show)
 {
         struct intlist ranks = { 0 };
@@ -518,6 +546,8 @@ OPTION_PARSER(value_show)
         return r < 0 ? r : value_text(field, def, text, err);
 }
 
+/* ALL alone is the default, NULL. A list is kept as it is, and read when the
+ * environment is collected. */
 OPTION_PARSER(value_export)
 {
         CLEANUP(strv_finish) struct strv words = STRV_INIT;
@@ -543,6 +573,7 @@ OPTION_PARSER(value_ranks)
         return 0;
 }
 
+/* -v and -vv: each adds one. A number, as in a configuration, sets the level. */
 OPTION_PARSER(value_more)
 {
         if (*text)

@@ -555,6 +555,7 @@ char *option_owners(const struct option_def *def)
         return buf_steal(&names);
 }
 
+/* Whether @a, of a user, is the key @b of the table: dashes count as underscores. */
 static bool key_matches(const char *a, const char *b)
 {
         for (; *a && *b; a++, b++)
