@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each list is read into a set of its own and joined with the hosts so far: the first one by a
- * union with nothing, later ones by the operation of the command line. An error does not end the
- * reading, so that all lists are checked at once.
+ * Each list is read into a separate set and joined with the hosts so far: the first list by a union
+ * with nothing, later ones by the operation of the command line. An error does not end the reading,
+ * so that all lists are checked at once.
  */
 #include "head/commands/host_lists.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events are read one start ahead: .next is the first start that the lines have not reached. A
- * caller that passes the time of each line sees the moves in their order (log_hosts_find_move()),
- * and decides what to print before a rank has its new host (log_hosts_move()). Hosts of the first
- * attempt are lent by the caller; later ones belong to .own.
+ * Events are read one start ahead: .next is the first start that the lines have not reached. With
+ * the time of each line a caller sees the moves in their order (log_hosts_find_move()), and decides
+ * what to print before a rank has its new host (log_hosts_move()). Hosts of the first attempt are
+ * lent by the caller; later ones belong to .own.
  */
 #include "head/commands/log_hosts.h"
 

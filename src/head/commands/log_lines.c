@@ -49,7 +49,7 @@ static void add_terminal_line(const struct log_lines *l, struct buf *to, char *l
                                  .redraws = !alone };
 
         escapes_filter(&e, &clean, text, len, alone);
-        /* The newline ends a sequence that the line has not ended, and switches its colour off. */
+        /* The newline ends a sequence left open by the line, and switches the colour off. */
         escapes_filter(&e, &clean, "\n", 1, alone);
         stream_line_add(&s, to, buf_data(&clean), buf_len(&clean));
 }
@@ -114,8 +114,8 @@ static void add_line_text(const struct log_lines *l, struct buf *to, const struc
         buf_append(to, "\n", 1);
 }
 
-/* Appends a line as an object. Fields that are not known, such as the time of lines in files of
- * ranks, are left out rather than null. A folded line has "ranks" and no host. */
+/* Appends a line as an object. Unknown fields, such as the time of lines in files of ranks, are
+ * left out rather than null. A folded line has "ranks" and no host. */
 static void add_line_object(const struct log_lines *l, struct buf *to,
                             const struct shown_line *line)
 {
@@ -160,8 +160,8 @@ static void print_line(const struct buf *b)
         fwrite(buf_data(b), 1, buf_len(b), stdout);
 }
 
-/* Formats and places a line. A line of --tail is formatted although it may never be shown: its
- * label is that of its time, and ranks may move to other hosts. */
+/* Formats and places a line. A line of --tail is formatted although it may never be shown: the
+ * label belongs to the time of the line, and ranks may move to other hosts. */
 static void pass_line(struct log_lines *l, const struct shown_line *line)
 {
         CLEANUP(buf_finish) struct buf out = BUF_INIT;

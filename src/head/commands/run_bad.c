@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `hnlaunch bad` lists the entries of the file that have not ended, and `bad clear HOST` removes
- * those of a host. Runs add entries at their end (head/launch/launch_bad_hosts.c); the file and its
- * rules are in head/run/bad_hosts.h.
+ * the entries of a host. Runs add entries at their end (head/launch/launch_bad_hosts.c); the file
+ * and its rules are in head/run/bad_hosts.h.
  */
 #include "head/commands/run_bad.h"
 
@@ -44,7 +44,7 @@ static void print_bad_table(const struct bad_hosts *b)
         if (!b->n)
                 puts("no host is put out");
         for (size_t i = 0; i < b->n; i++)
-                /* A longer name moves its own row only. */
+                /* A longer name moves only the row of the host. */
                 width = MAX(width, (int)MIN(strlen(b->v[i].host), 40));
         if (b->n)
                 printf("%-*s  %-16s  %-7s  REASON\n", width, "HOST", "UNTIL", "RUN");
@@ -63,7 +63,7 @@ static void print_bad_table(const struct bad_hosts *b)
         }
 }
 
-/* Lines that are no entry are a warning: a newer hnlaunch may have written such lines. */
+/* Lines that are no entry are a warning: a newer hnlaunch may have written the lines. */
 static int list_bad(const struct options *o, const char *path, struct diags *d)
 {
         struct bad_hosts b;
@@ -84,8 +84,8 @@ static int list_bad(const struct options *o, const char *path, struct diags *d)
         return 0;
 }
 
-/* Removes the entries of a host, of any run. A host without one is an error, as its
- * name may be misspelled. */
+/* Removes the entries of a host, of any run. A host without an entry is an error, as the name may
+ * be misspelled. */
 static int clear_bad(const char *path, const char *host, struct diags *d)
 {
         struct error err;

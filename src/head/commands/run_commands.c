@@ -108,8 +108,8 @@ static const struct run *find_run(const struct run_list *l, const char *id, enum
         else
                 di = diag_add(d, HN_NO_RUN, EX_NOINPUT,
                               id ? "there is no run %s" : "there is no run", id);
-        /* The list has skipped records that others may change: without the note such a run would
-         * seem not to exist. With a slash the word would be a path out of the folder. */
+        /* The list has skipped records that others may change: without the note the run would seem
+         * not to exist. With a slash the word would be a path out of the folder. */
         if (id && !strchr(id, '/') && run_records_open(id, &err) == -EPERM)
                 diag_note(di, "its records are not read: %s", err.text);
         if (id && !n && command == COMMAND_LOGS)
@@ -174,7 +174,7 @@ static const struct run *choose_run(const struct run_list *l, enum command comma
         switch (command) {
         case COMMAND_STOP:
         case COMMAND_WAIT:
-                /* The only running run is meant; of several, one must be named. */
+                /* The only running run is meant; of several, the user names the run. */
                 if (count_running(l) == 1)
                         return find_run(l, newest_running(l), command, d);
                 refuse_choice(l, option_commands[command].name, d);
@@ -279,15 +279,15 @@ static int refuse_answer(const struct run *r, const struct error *err, struct di
         return code;
 }
 
-/* Waits for the summary of a run after the end of the socket. NULL: the run was killed. A run that
- * lives, but has lost its socket, is awaited by its process. */
+/* Waits for the summary of a run after the end of the socket. NULL: the run was killed. A living
+ * run without a socket is awaited by the process. */
 static json_t *await_summary(const struct run *r)
 {
         json_t *summary;
         bool lives;
 
         do {
-                /* Before the summary: a run that writes one in between is not
+                /* Before the summary: a run that writes a summary in between is not
                  * taken for a killed run. */
                 lives = run_process_lives(r->info);
                 summary = run_load_summary(r->id);
@@ -295,7 +295,7 @@ static json_t *await_summary(const struct run *r)
         return summary;
 }
 
-/* Sends an order. 0, or the exit code. Takes @request. A silent run is asked as well: only its
+/* Sends an order. 0, or the exit code. Takes @request. A silent run is asked as well: only the
  * description may have come too late. */
 static int order_run(const struct run *r, json_t *request, struct diags *d)
 {
@@ -342,7 +342,7 @@ static int await_run(const struct run *r, struct diags *d)
         return code;
 }
 
-/* Attaches to a run that goes on, or shows the rest of the output of an ended one. */
+/* Attaches to a run that goes on, or shows the rest of the output of an ended run. */
 static int attach_to(const struct options *o, const struct run *r, struct diags *d)
 {
         if (r->state == RUN_ELSEWHERE || r->state == RUN_LOST)
@@ -351,7 +351,7 @@ static int attach_to(const struct options *o, const struct run *r, struct diags 
 }
 
 /* Whether --grace is on this command line: a value of the configuration belongs to launches, and
- * the run has its own. */
+ * the run has a grace time already. */
 static bool has_grace(const struct options *o)
 {
         return settings_level(o->settings, option_by_name("grace")) == LEVEL_LINE;
@@ -368,7 +368,7 @@ static int signal_ranks(const struct options *o, const struct run *r, int signo,
 }
 
 /* Stops a run and waits for its end, or sends SIGTERM to the ranks of a role. The exit code of the
- * run is not that of stop: 0 = the run has ended, 125 = its hnlaunch was killed meanwhile. */
+ * run does not count: 0 = the run has ended, 125 = hnlaunch was killed meanwhile. */
 static int stop_run(const struct options *o, const struct run *r, struct diags *d)
 {
         json_t *request = o->of_role ? NULL : json_pack("{s:s}", "do", "stop");
@@ -427,7 +427,7 @@ static int explain_run(const struct options *o, const struct run *r, struct diag
         return run_why_ask(r, o->json, &err) < 0 ? refuse_answer(r, &err, d) : 0;
 }
 
-/* Shows top. A signal ends it as the signal would: 128 and its number. */
+/* Shows top. A signal ends top with 128 and the number. */
 static int look_at_run(const struct options *o, const struct run *r, struct diags *d)
 {
         struct error err;
@@ -442,7 +442,7 @@ static int look_at_run(const struct options *o, const struct run *r, struct diag
 /* ---------------------------------------------------------------------------------------------- */
 
 /* Refuses a signal in the place of the run. 0, or 64 with a message. A run whose id is, or begins
- * with, the name of a signal keeps its place. */
+ * with, the name of a signal is left alone. */
 static int check_signal_place(const struct options *o, struct diags *d)
 {
         const char *signal = o->argv.n ? o->argv.v[0] : "", *id = NULL;
@@ -457,7 +457,7 @@ static int check_signal_place(const struct options *o, struct diags *d)
         if (o->argv.n == 1)
                 id = newest_running(&l);
         else if (run_list_find(&l, o->argv.v[1], &(size_t){ 0 }) || !signal_number(o->argv.v[1]))
-                /* The second word is a run, or could be the id of one that has gone.
+                /* The second word is a run, or could be the id of a run gone by.
                  * Two signals are no swap. */
                 id = o->argv.v[1];
         if (!n && (id || o->argv.n == 1)) {

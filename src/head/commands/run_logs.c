@@ -5,10 +5,10 @@
  * a line is held until a later piece shows that LINE_FOLD_US have passed.
  *
  * Which ranks are wanted is decided first, by --ranks, --role and -w together; a rank that was
- * moved is wanted if one of its hosts is, and each line is compared with the host of its time.
+ * moved is wanted if any host of the rank is, and each line is compared with the host of its time.
  * Output of a run of an older version, which has no file "output", is read from the files of
  * --log-dir, which have neither times nor an order between ranks. With --follow the end of a run is
- * found by its summary, its process, or the age of its records.
+ * found by the summary, the process, or the age of the records.
  */
 #include "head/commands/run_logs.h"
 
@@ -96,7 +96,7 @@ static void take_line(struct logs *g, int64_t us, int rank, int stream, const ch
         log_lines_add(&g->to, us, rank, stream, text, len);
 }
 
-/* Ends the line of a stream, and empties its buffer for the next one. */
+/* Ends the line of a stream, and empties the buffer for the next one. */
 static void end_line(struct logs *g, int rank, int stream)
 {
         struct buf *line = &g->lines[rank * STREAMS + stream];
@@ -108,7 +108,7 @@ static void end_line(struct logs *g, int rank, int stream)
         buf_clear(line);
 }
 
-/* Whether -w has the host; without -w each is chosen, also one that is not known. */
+/* Whether -w has the host; without -w each is chosen, also an unknown host. */
 static bool is_chosen_host(const struct hosts *chosen, const char *name)
 {
         for (size_t i = 0; i < chosen->n; i++)
@@ -117,8 +117,8 @@ static bool is_chosen_host(const struct hosts *chosen, const char *name)
         return !chosen->n;
 }
 
-/* Sets the hosts of all ranks at @us. Lines of before have the hosts of before: what is unfinished
- * or held is printed first. */
+/* Sets the hosts of all ranks at @us. Lines of before have the hosts of before: unfinished and held
+ * lines are printed first. */
 static void follow_moves(struct logs *g, int64_t us)
 {
         int rank;
@@ -215,7 +215,7 @@ static bool follow_output(struct logs *g, const struct run *r)
                         break;
                 abandoned = is_abandoned(g, r);
                 /* Read once more after the end: the run may have written between the
-                 * last read and its summary. */
+                 * last read and the summary. */
                 ended = abandoned || has_ended(g, r);
                 log_lines_end_all(&g->to);
                 fflush(stdout);
@@ -287,8 +287,7 @@ static size_t choose_moved_ranks(struct logs *g, const struct options *o, struct
         struct log_hosts all;
         size_t n = 0;
 
-        /* A walk of its own over the events: .places follows the lines
-         * later, from the start again. */
+        /* A separate walk over the events: .places follows the lines later, from the start on. */
         log_hosts_open(&all, g->dir, g->to.hosts, g->to.n_ranks);
         while (log_hosts_read(&all)) {
                 n += choose_rank(g, o, all.next.rank, all.next.host);
@@ -393,7 +392,7 @@ static void finish_logs(struct logs *g)
 }
 
 /* Prints the recorded output. Returns false when the machine of a followed run has died. --tail
- * counts only lines that are there at the beginning. */
+ * counts only lines present at the beginning. */
 static bool print_output(struct logs *g, const struct run *r)
 {
         bool lives = true;
@@ -472,7 +471,7 @@ static int64_t find_failure_us(const char *id)
                 /* The earliest failure counts, at any place of the list. */
                 us = MIN(us, at ? (int64_t)json_integer_value(at) : INT64_MAX);
         }
-        /* A run without a failed rank, such as one that was stopped, failed at its end. */
+        /* A run without a failed rank, such as a stopped run, failed at its end. */
         if (us == INT64_MAX && json_integer_value(json_object_get(summary, "code")))
                 us = (int64_t)json_integer_value(json_object_get(summary, "us"));
         json_decref(summary);
@@ -504,8 +503,8 @@ static int choose_times(struct logs *g, const char *id, struct diags *d)
         return 0;
 }
 
-/* Prepares @g for a run of so many ranks. 0, or the exit code. finish_logs() frees what is there
- * also after an error. */
+/* Prepares @g for a run of so many ranks. 0, or the exit code. finish_logs() frees everything, also
+ * after an error. */
 static int open_logs(struct logs *g, const struct options *o, const json_t *record, const char *id,
                      struct diags *d)
 {

@@ -58,7 +58,7 @@ static const struct text_column ps_columns[PS_COLUMNS] = {
         [PS_PROGRAM] = { "PROGRAM", TEXT_TRUNCATE, 0, 16 },
 };
 
-/* Returns the word for the column STATE, malloc'ed; a running run has sent its own. */
+/* Returns the word for the column STATE, malloc'ed; a running run has sent the word. */
 char *run_state_text(const struct run *r)
 {
         json_int_t code = json_integer_value(json_object_get(r->summary, "code"));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The story of a run (head/record/story.h) is read from the records, so a report can be made while
- * the run goes on, too. In that case, and after a kill, a sentence takes the place of the verdict.
- * The story is printed as text or JSON, or written as a page.
+ * the run goes on, too. Meanwhile, and after a kill, a sentence takes the place of the verdict. The
+ * story is printed as text or JSON, or written as a page.
  */
 #include "head/commands/run_report.h"
 
@@ -66,7 +66,7 @@ static char *describe_missing_verdict(const struct run *r, const struct story *s
         case RUN_ENDED:
                 break;
         }
-        /* There are no events: hnlaunch was killed at its beginning, or the disk was full. */
+        /* There are no events: hnlaunch was killed at the beginning, or the disk was full. */
         if (!last)
                 return xstrdup("no verdict: hnlaunch was killed");
         format_duration(text, sizeof(text), json_integer_value(json_object_get(last, "us")));

@@ -80,8 +80,8 @@ static void put_word(struct new_line *l, const char *word)
         strv_push(&l->shown, word);
 }
 
-/* Spells a setting of a command line, with a @value that may have been resolved. The form is that
- * of the option: a letter, a name, or "-o KEY=" for a key without an option or a value of -o. */
+/* Spells a setting of a command line, with a @value, perhaps resolved. The form depends on the
+ * option: a letter, a name, or "-o KEY=" for a key without an option or a value of -o. */
 static void put_setting(struct new_line *l, const struct setting *one, const char *value)
 {
         const struct option_def *def = one->def;
@@ -129,8 +129,8 @@ static bool is_replaced(const struct options *o, const struct setting *old)
                settings_level(o->settings, old->def) == LEVEL_LINE;
 }
 
-/* Puts what is kept of the words at @i, the first of an option or another. Returns how many
- * words these are. Several options may share a word, as -qv: if one of them is replaced, the
+/* Puts the kept part of the words at @i, the first of an option or another. Returns how many
+ * words these are. Several options may share a word, as -qv: if any option is replaced, the
  * others are spelled anew. */
 static size_t put_kept(struct new_line *l, const struct options *o, const struct options *was,
                        size_t i)
@@ -152,8 +152,8 @@ static size_t put_kept(struct new_line *l, const struct options *o, const struct
         return after - i;
 }
 
-/* Puts the whole line: first the bad hosts, then the kept options, those of rerun, and the program
- * with its arguments. Words of the program are never read as options. */
+/* Puts the whole line: first the bad hosts, then the kept options, the options of rerun, and the
+ * program with arguments. Words of the program are never read as options. */
 static void put_line(struct new_line *l, const struct options *o, const struct options *was,
                      const struct strv *bad, const char *here)
 {
@@ -209,7 +209,7 @@ static void start_line(const struct options *o, const struct new_line *l, const 
         if (!o->quiet)
                 fprintf(stderr, "hnlaunch: once more, in %.*s\n", (int)buf_len(&shown),
                         (const char *)buf_data(&shown));
-        /* The program that runs now, whatever PATH would find. */
+        /* The present program, whatever PATH would find. */
         execv("/proc/self/exe", l->argv.v);
 }
 

@@ -35,7 +35,7 @@
 #define JSON_FLAGS (JSON_COMPACT | JSON_REAL_PRECISION(5))
 
 enum {
-        /* A run sends a frame each second: five missing ones are a run that does not answer. */
+        /* A run sends a frame each second: after five missing frames the run does not answer. */
         ANSWER_MS = 5000,
         TABLE_FRAMES = 4, /* the table is printed at the latest with this line */
         PAPER_WIDTH = 200,
@@ -71,7 +71,7 @@ static json_t *await_top_line(struct top_lines *l, int fd, struct error *err)
                 }
                 n = ready < 0 ? -errno : top_lines_read(l, fd);
                 j = top_lines_take(l);
-                /* 0 is the end of the connection. Lines that came before it have been taken. */
+                /* 0 is the end of the connection. Earlier lines have been taken. */
                 if (!j && n <= 0 && n != -EINTR && n != -EAGAIN) {
                         err_set(err, ECONNRESET, "it ended without an answer");
                         return NULL;
@@ -94,7 +94,7 @@ static int print_top_lines(int fd, struct error *err)
 
                 if (!j)
                         return -err->code;
-                /* A line without hosts is the last one: the verdict. */
+                /* A line without hosts is the last line: the verdict. */
                 over = !json_object_get(j, "hosts");
                 json_decref(j);
                 if (printf("%s\n", text) < 0 || fflush(stdout) != 0)
@@ -213,7 +213,8 @@ static enum top_screen_end show_top_screen(top_screen_fn *show, const struct run
         return show(&s, ret_end, ret_signal);
 }
 
-/* Whether ncurses can draw: keys come from a terminal, and TERM names one that moves its cursor. */
+/* Whether ncurses can draw: keys come from a terminal, and TERM names a kind
+ * with a movable cursor. */
 static bool has_whole_terminal(void)
 {
         const char *term = getenv("TERM");

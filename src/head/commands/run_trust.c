@@ -43,8 +43,8 @@ struct trust {
 
 /* --- asking the hosts ------------------------------------------------------------------------- */
 
-/* The end of a link, also of one that has its key. The failure lives only during the call: it is
- * copied, and so is the key around it. */
+/* The end of a link, also of a link with a key. The failure lives only during the call, so failure
+ * and key are copied. */
 static void on_link_failed(void *ctx, const struct link_failure *why)
 {
         struct trust_host *h = ctx;
@@ -146,8 +146,8 @@ static size_t print_keys(struct trust *t, bool quiet)
                         for (size_t j = 0; j < i && !twice; j++) {
                                 const struct link_host_key *other = t->v[same->hosts[j]].key;
 
-                                /* Two hosts of the list may be one name of the ssh configuration
-                                 * (HostName): one line is enough. */
+                                /* Two hosts of the list may share a name of the ssh configuration
+                                 * (HostName): a single line is enough. */
                                 twice = k->port == other->port &&
                                         !strcasecmp(k->name, other->name) &&
                                         !strcmp(k->file, other->file);
@@ -180,7 +180,7 @@ static const struct {
           "%zu hosts cannot be reached" },
 };
 
-/* Returns the index in troubles; other causes are at the last one. */
+/* Returns the index in troubles; other causes are at the last entry. */
 static size_t find_trouble(const struct link_failure *why)
 {
         size_t i = 0;
@@ -348,7 +348,7 @@ static int load_hosts(struct trust *t, const struct options *o, const struct ssh
         return rc;
 }
 
-/* Tells why no host was asked: the ssh module is missing, or its configuration cannot be used. */
+/* Tells why no host was asked: the ssh module is missing, or the configuration cannot be used. */
 static int refuse_ssh(struct error *err, struct diags *d)
 {
         const char *help = err_cut_help(err);

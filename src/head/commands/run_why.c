@@ -26,8 +26,8 @@ enum {
         REPORTS_MAX = 1000,
 };
 
-/* Writes the report through a duplicate of @fd, as fclose() closes its own. Stacks are text of the
- * ranks' nodes: made harmless for a terminal. */
+/* Writes the report through a duplicate of @fd, as fclose() closes the descriptor. Stacks are text
+ * of the ranks' nodes: made harmless for a terminal. */
 static bool put_report(int fd, const char *text)
 {
         int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
@@ -65,7 +65,7 @@ static char *write_why_report(const struct run *r, const char *text)
         return NULL;
 }
 
-/* Prints a part of the answer. JSON has one object only, so a part is not printed. */
+/* Prints a part of the answer. JSON has a single object, so a part is not printed. */
 static void tell_partial(void *ctx, const json_t *answer)
 {
         const bool *json = ctx;
@@ -90,7 +90,7 @@ int run_why_ask(const struct run *r, bool json, struct error *err)
 
         if (!answer)
                 return -err->code;
-        /* The run has ended before it could answer. */
+        /* The run has ended before an answer. */
         if (json_object_get(answer, "verdict")) {
                 err_set(err, ESRCH, "%s", json_string_value(json_object_get(answer, "verdict")));
                 json_decref(answer);

@@ -86,7 +86,7 @@ static bool is_option(const struct options *o, const char *word)
         return option_by_name(name);
 }
 
-/* Whether the option takes the next word, if its own has no value. */
+/* Whether the option takes the next word, if the word of the option has no value. */
 static bool needs_value(const struct option_def *def)
 {
         return def->arg && !(def->flags & OPTION_OPTIONAL);
@@ -272,7 +272,7 @@ static const char *take_value(struct line *l, const struct option_def *def, cons
                         diag_help(diag, "hnlaunch help %s tells what it takes", def->name);
                 return NULL;
         }
-        /* A forgotten value is likelier than one that looks like an option of hnlaunch. */
+        /* A forgotten value is likelier than a value with the look of an option of hnlaunch. */
         if (def && is_option(l->o, value)) {
                 diag = diag_add(l->d, HN_OPTION_ARGUMENT, EX_USAGE,
                                 "`%s` needs %s, but the option `%s` follows", word, noun, value);
@@ -535,7 +535,7 @@ static int take_letters_or_word(struct line *l, const char *word)
  * at once. */
 static int read_options(struct line *l)
 {
-        /* Words of such a command may stand between its options; a program ends the options. */
+        /* Such a command may have words between options; a program ends the options. */
         bool takes_words = option_command_takes_words(l->o->command);
         struct settings *s = l->o->settings;
         int r = 0;
@@ -563,7 +563,7 @@ static int read_options(struct line *l)
 
                 if (take_letters_or_word(l, word) < 0)
                         r = -EINVAL;
-                /* Notes the words of each setting that came from them, for `hnlaunch rerun`. */
+                /* Notes which words each setting came from, for `hnlaunch rerun`. */
                 for (; n < s->n; n++) {
                         s->v[n].first = l->offset + first;
                         s->v[n].after = l->offset + l->next;
@@ -658,8 +658,8 @@ static int read_program_words(struct line *l)
                 bool roles = l->o->first;
                 int r = 0;
 
-                /* A colon is an argument in other commands and behind --, and in front of a word
-                 * that is no program. */
+                /* A colon is an argument in other commands and behind --, and in front of another
+                 * word than a program. */
                 if (!starts || l->verbatim || strcmp(word, ":") != 0 ||
                     (!roles && (!next || !begins_program(next))))
                         strv_push(argv, word);

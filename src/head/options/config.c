@@ -81,7 +81,7 @@ static void refuse_line(struct ini_reader *r, const char *why)
         show_line(r, diag_add(r->d, HN_CONFIG_LINE, EX_CONFIG, "%s", why), NULL, NULL);
 }
 
-/* Whether a section ends with its bracket. Anything but a comment after the closing bracket would
+/* Whether a section ends with the bracket. Anything but a comment after the closing bracket would
  * be lost on the way: inih reads no further. */
 static bool section_is_whole(const char *line, size_t len)
 {
@@ -237,7 +237,7 @@ static char *read_ini_line(char *buffer, int size, void *stream)
                  * comment, and cut a long one. */
                 strcpy(buffer, "program =\n");
         } else if (!refuse_bad_line(r, line, len, size)) {
-                /* Before inih reports a key, so that the key finds its section entered. */
+                /* Before inih reports a key, so that the section of the key is entered. */
                 if (len && *line == '[')
                         enter_section(r, line);
                 snprintf(buffer, (size_t)size, "%.*s\n", (int)len, line);
@@ -292,7 +292,7 @@ char *config_resolve(const struct option_def *def, unsigned flags, const char *f
 /* Completes the settings from @first on, which the line in hand has added. */
 static void place_settings(struct ini_reader *r, size_t first, const char *key)
 {
-        /* A job file stands beside its program and inputs, so more of its paths start there. */
+        /* A job file stands beside the program and inputs, so more paths start there. */
         unsigned paths = r->level == LEVEL_JOB ? UINT_MAX : OPTION_PATH;
 
         for (size_t i = first; i < r->to->n; i++) {
@@ -304,8 +304,8 @@ static void place_settings(struct ini_reader *r, size_t first, const char *key)
                 one->key = xstrdup(key);
                 one->line = r->line;
                 one->text = xstrndup(r->at, r->len);
-                /* The value is searched behind the key; a value that inih has changed is not found,
-                 * and the whole line is marked. */
+                /* The value is searched behind the key; a value changed by inih is not found, and
+                 * the whole line is marked. */
                 found = *value ? strstr(one->text + strcspn(one->text, "=:"), value) : NULL;
                 one->col = found ? (int)(found - one->text) + 1 : 1;
                 one->len = (int)strlen(found ? value : one->text);
@@ -351,7 +351,7 @@ static void tell_unknown_config_key(struct ini_reader *r, const char *key, const
 {
         bool job = r->level == LEVEL_JOB;
         const char *home = strchr(key, '.') ? NULL : section_with_name(name, job);
-        /* Keys of a section [role NAME] in a file that is no job file, or keys
+        /* Keys of a section [role NAME] in another file than a job file, or keys
          * of a role below [run]. */
         bool of_role = !strncmp(key, "role ", 5) ||
                        (!strncmp(key, "run.", 4) && program_option_by_key(name));
@@ -383,8 +383,8 @@ static struct diag *refuse_program(struct ini_reader *r, int id, const char *why
         return diag;
 }
 
-/* Takes the program in the line in hand, as it stands: its words are split when the value is
- * applied. A backslash at the end is refused, as other files join lines with it. */
+/* Takes the program in the line in hand, as written: the words are split when the value is applied.
+ * A backslash at the end is refused, as other files join lines with it. */
 static void take_program(struct ini_reader *r, const char *origin)
 {
         CLEANUP(free_textp) char *line = xstrndup(r->at, r->len);
@@ -468,7 +468,7 @@ static int take_pair(void *user, const char *section, const char *name, const ch
         const struct option_def *def = option_by_key(key);
         size_t first = r->s->n;
 
-        /* Keys of a refused section would only repeat its error. */
+        /* Keys of a refused section would only repeat the error. */
         if (r->skipped)
                 return 1;
         if (r->role) {
@@ -480,7 +480,7 @@ static int take_pair(void *user, const char *section, const char *name, const ch
         } else if (!def) {
                 tell_unknown_config_key(r, key, name);
         } else if (!strncmp(key, "env.set.", 8)) {
-                /* The value is NAME=VALUE of -x, and no list: it may have commas. */
+                /* The value is NAME=VALUE of -x, and no list: a value may have commas. */
                 settings_add(r->s, def, r->level, pair + strlen("env.set."), origin);
         } else {
                 settings_add_list(r->s, def, r->level, value, origin);
@@ -604,12 +604,12 @@ int config_parse(struct settings *s, enum level level, const char *path, const c
                           "save it as UTF-8: iconv -f UTF-16 -t UTF-8 FILE");
                 return -EINVAL;
         }
-        /* A byte order mark of UTF-8, as some editors write it. */
+        /* A byte order mark of UTF-8, written by some editors. */
         if (len >= 3 && !memcmp(text, "\xef\xbb\xbf", 3))
                 r.next += 3;
         bad = ini_parse_stream(read_ini_line, &r, take_pair, &r);
-        /* inih tells only the number of the first line that it cannot read. With an error of ours
-         * the place is known better. */
+        /* inih tells only the number of the first unreadable line. With an error of ours the place
+         * is known better. */
         if (bad > 0 && diags_errors(d) == before)
                 diag_place(
                         diag_add(d, HN_CONFIG_LINE, EX_CONFIG, "expected key = value or [section]"),

@@ -22,7 +22,7 @@ enum {
         FILE_MAX = 8 << 20, /* a program with all the arguments that Linux takes */
 };
 
-/* What each of the places adds to. */
+/* The common targets of all places. */
 struct load {
         struct settings *s;
         struct diags *d;
@@ -51,7 +51,7 @@ static void load_file(const struct load *l, enum level level, const char *path)
         size_t len;
         int r = read_regular(path, &text, &len);
 
-        /* A file that may not be read is an error: its settings could matter. */
+        /* A file that may not be read is an error: the settings could matter. */
         if (r < 0 && r != -ENOENT)
                 diag_add(l->d, HN_CONFIG_UNREADABLE, EX_CONFIG, "cannot read %s: %s", path,
                          strerror(-r));

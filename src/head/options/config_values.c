@@ -4,7 +4,7 @@
  * in one array in the order of reading; nothing is overwritten. Which values count is derived from
  * their levels (settings_counts()), so that the table can show the overridden values as well.
  *
- * Options that name hosts are a family: -w on the command line also silences a hostfile of the
+ * Options naming hosts are a family: -w on the command line also silences a hostfile of the
  * configuration. The keys of roles have no levels: they come from the job file only, and stand
  * behind the others as role.NAME.KEY.
  */
@@ -88,7 +88,7 @@ int settings_level(const struct settings *s, const struct option_def *def)
         return level;
 }
 
-/* Of a list that is replaced as a whole, all values of the deciding level count. */
+/* Of a list replaced as a whole, all values of the deciding level count. */
 bool settings_counts(const struct settings *s, const struct setting *one)
 {
         return one->def->flags & OPTION_GATHER || (int)one->level == settings_level(s, one->def);
@@ -112,7 +112,7 @@ bool config_is_secret(const char *name)
                                              "COOKIE", "PRIVATE",    "SESSION" };
         char plain[256];
 
-        /* Only the name is searched: a value with the word is no secret for that. */
+        /* Only the name is searched: a word in the value makes no secret. */
         snprintf(plain, sizeof(plain), "%.*s", (int)strcspn(name, "="), name);
         for (size_t i = 0; i < ARRAY_SIZE(words); i++)
                 if (strcasestr(plain, words[i]))
@@ -148,7 +148,7 @@ static void print_row(FILE *to, const char *key, const char *value, const char *
         fprintf(to, "%-20s  %-24s  %s%s\n", key, cell, place, wrong ? ", not valid" : "");
 }
 
-/* Prints a value that does not count, below the one that does. */
+/* Prints a value that does not count, below the deciding value. */
 static void print_overridden(FILE *to, const struct setting *one)
 {
         CLEANUP(free_textp) char *cell = printable_text(setting_shown(one), SIZE_MAX);
@@ -158,7 +158,7 @@ static void print_overridden(FILE *to, const struct setting *one)
 }
 
 /* Prints the values of an option that count, the key in front of the first, then the overridden
- * ones, the strongest first. */
+ * values, the strongest first. */
 static void print_setting_rows(const struct settings *s, const struct option_def *def, FILE *to)
 {
         const char *key = def->key;
@@ -201,7 +201,7 @@ static bool names_role_key(const char *word, const char *role, const struct opti
                word[len + n] == '.' && program_option_by_config_key(word + len + n + 1) == def;
 }
 
-/* Whether a key of a role has a row: without words of the user each has one. */
+/* Whether a key of a role has a row: without words of the user each key has a row. */
 static bool is_role_key_shown(const struct settings *s, const struct job_role *role,
                               const struct option_def *def)
 {
@@ -244,7 +244,7 @@ static json_t *json_option(const struct settings *s, const struct option_def *de
 {
         json_t *all = json_array(), *last;
 
-        /* Values of a list that gather are used level by level, as apply_settings() does. */
+        /* Gathered values of a list are used level by level, as apply_settings() does. */
         for (int level = LEVEL_PRESET; level <= LEVEL_LINE; level++)
                 for (size_t i = 0; i < s->n; i++) {
                         const struct setting *one = &s->v[i];
@@ -258,7 +258,7 @@ static json_t *json_option(const struct settings *s, const struct option_def *de
                 }
         if (def->parse == value_list || def->parse == value_env || def->parse == value_unset)
                 return all;
-        /* Of the values of one level the last one wins. */
+        /* Of the values of a level the last wins. */
         last = json_incref(json_array_get(all, json_array_size(all) - 1));
         json_decref(all);
         return last ? last : json_setting(NULL, NULL);

@@ -73,7 +73,7 @@ static void find_near(int number, char *ret, size_t size)
         size_t used = 0;
 
         *ret = '\0';
-        /* From the closest on, one below and one above at a time. */
+        /* From the closest on, below and above in turn. */
         for (int off = 1, found = 0; off < 100; off++)
                 for (int near = number - off; near <= number + off; near += 2 * off) {
                         if (near / 100 != number / 100 || !error_id_find(near) || found == NEAR_MAX)
@@ -202,8 +202,7 @@ static void put_number_list(size_t columns)
         put_exits(columns, 2);
 }
 
-/* Returns how wide lines may be: as the terminal, or as one of 80 columns, within
- * bounds that can be read. */
+/* Returns how wide lines may be: as the terminal, or 80 columns, within readable bounds. */
 static size_t explain_columns(void)
 {
         return MIN(MAX(columns_of_terminal(STDOUT_FILENO), (size_t)COLUMNS_MIN),
@@ -217,7 +216,7 @@ void explain_print_exits(void)
 
 /* ---- for programs ---- */
 
-/* Prints a line with tabs between its fields; texts of the table have no tabs. */
+/* Prints a line with tabs between fields; texts of the table have no tabs. */
 static void put_row(const char *kind, const char *name, const struct error_id *id,
                     const char *title)
 {

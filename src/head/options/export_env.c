@@ -111,7 +111,7 @@ int export_env_split(const char *text, struct strv *words, struct error *err)
                 n = word_length(text);
                 if (!n && *text && *text != ',')
                         return err_set(err, EINVAL, "has an open quote: `%s`", text);
-                /* Only quotes around a whole word go: NAME='a,b' keeps its quotes, as with srun. */
+                /* Only quotes around a whole word go, as with srun: NAME='a,b' keeps both. */
                 quoted = n > 1 && strchr("'\"", *text) && text[n - 1] == *text;
                 word = xstrndup(text + quoted, n - 2 * quoted);
                 if (*word == '=')
@@ -195,7 +195,7 @@ static int read_deepspeed_env(struct strv *env, const struct options *o, struct 
 }
 
 /* Tells whether every rank gets a variable @name from the agent, in place of an exported value. The
- * agent's own function builds the environment of a rank 0 that had the variable before. */
+ * agent's own function builds the environment of a rank 0 with the variable. */
 static bool is_of_rank(const char *name, unsigned family)
 {
         struct compat_node node = { .name = (char *)"", .n_ranks = 1 };
@@ -236,7 +236,7 @@ static void warn_unset(const struct options *o, const struct option_def *def, co
         /* A name without a pattern is a mistake in a configuration as well. */
         if (!strpbrk(word, "*?[")) {
                 d = diag_warn(diags, HN_ENV_UNSET, "%s %s: not set in this shell", as, word);
-                /* The value in front was cut at its comma. */
+                /* The value in front was cut at the comma. */
                 if (before && strchr(before, '='))
                         diag_help(d, "a comma parts words: a value with one is given by -x '%s,%s'",
                                   before, word);

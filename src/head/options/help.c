@@ -26,7 +26,7 @@
  * words would be broken. */
 enum { TEXT_AT = 34, TEXT_MIN = 20 };
 
-/* The text of -h, which names each command and the options that most launches need. */
+/* The text of -h, which names each command and the options of most launches. */
 static const char screen[] =
         "hnlaunch: start one program on many GPU nodes over ssh\n"
         "\n"
@@ -183,8 +183,8 @@ static size_t help_columns(void)
                                      : SIZE_MAX;
 }
 
-/* Whether a line of @len bytes is one of a paragraph: it has no columns. Lines of a paragraph may
- * be joined before they are folded. */
+/* Whether a line of @len bytes is one of a paragraph: without columns. Lines of a paragraph may be
+ * joined before they are folded. */
 static bool is_prose(const char *line, size_t len)
 {
         return len && *line != ' ' && !memmem(line, len, "  ", 2);
@@ -216,7 +216,7 @@ static void put_wide_line(size_t columns, const char *line)
                 return;
         }
         for (size_t at = left; *line; line += len + strspn(line + len, " ")) {
-                /* Three blanks part columns here: two may stand within one. */
+                /* Three blanks part columns here: two may stand within a column. */
                 const char *gap = strstr(line, "   ");
 
                 len = gap ? (size_t)(gap - line) : strlen(line);
@@ -229,8 +229,8 @@ static void put_wide_line(size_t columns, const char *line)
         }
 }
 
-/* Prints lines, folded where they are wider than the terminal. A text that fits is printed as it
- * is: joined paragraphs would lose their line ends. */
+/* Prints lines, folded where they are wider than the terminal. A fitting text is printed unchanged:
+ * joined paragraphs would lose their line ends. */
 static void put_help_text(const char *text)
 {
         size_t columns = help_columns(), widest = 0, len;
@@ -264,7 +264,7 @@ static void put_help_text(const char *text)
         }
 }
 
-/* Prints an option with its value, and its help in a column of its own or, where
+/* Prints an option with its value, and the help in a second column or, where
  * there is no room, below. */
 static void print_option_help(const struct option_def *def)
 {
@@ -279,6 +279,7 @@ static void print_option_help(const struct option_def *def)
         else if (def->arg)
                 snprintf(left + n, sizeof(left) - (size_t)n,
                          def->flags & OPTION_OPTIONAL ? "[=%s]" : " %s", def->arg);
+        /* Too narrow for two columns: the help stands below the option. */
         if (columns < TEXT_AT + TEXT_MIN)
                 indent = 10;
         if (strlen(left) > columns) {
@@ -341,7 +342,8 @@ static void print_indented(const char *text)
         put_help_text(lines);
 }
 
-/* Whether the help of @command lists the option: those that a run has too are left to --help. */
+/* Whether the help of @command lists the option: options of a run are left to
+ * --help, also for rerun. */
 static bool has_own_help(const struct option_def *def, enum command command)
 {
         bool launches = ON_LAUNCH >> command & 1;
@@ -355,6 +357,7 @@ static void print_command(enum command command)
 {
         const struct option_command *c = &option_commands[command];
         bool launches = ON_LAUNCH >> command & 1;
+        /* help and version end the line, and have all options only for that reason. */
         size_t listed = 0, n = command < COMMAND_HELP ? option_count : 0; /* with options */
 
         CLEANUP(free_textp)
@@ -462,6 +465,7 @@ static void print_table(void)
         explain_print_table();
 }
 
+/* Returns the topic with exactly this name, or NULL. */
 static const struct topic *find_topic(const char *name)
 {
         for (size_t i = 0; i < ARRAY_SIZE(topics); i++)
@@ -485,7 +489,7 @@ static const struct option_def *find_option(const char *name)
         return strchr(name, '.') ? option_by_key(name) : option_by_name(dashed + dashes);
 }
 
-/* Finds a command by its whole name. False: none, and *ret is unchanged. */
+/* Finds a command by the whole name. False: none, and *ret is unchanged. */
 static bool find_command(const char *name, enum command *ret)
 {
         for (size_t i = 0; i < option_command_count; i++)
@@ -508,7 +512,7 @@ char *options_suggest_help(const char *name)
         const char **names, *near;
         size_t n = 0;
 
-        /* A number is one of `hnlaunch explain`. */
+        /* A number belongs to `hnlaunch explain`. */
         if (!strncasecmp(name, "HN", 2) ? name[2] && !name[2 + strspn(name + 2, "0123456789")]
                                         : *name && !name[strspn(name, "0123456789")])
                 return xasprintf("hnlaunch explain %s tells cause and remedy", name);
@@ -523,6 +527,7 @@ char *options_suggest_help(const char *name)
                         names[n++] = option_table[i].name;
         near = diag_did_you_mean(name + strspn(name, "-"), names, n);
         free(names);
+        /* diag_did_you_mean() offers nothing for a word of two letters. */
         for (size_t i = 0; !near && i < option_command_count && strlen(name) > 1; i++)
                 if (diag_distance(name, option_commands[i].name) == 1) /* short words, too */
                         near = option_commands[i].name;

@@ -37,7 +37,7 @@ struct job_role *job_file_roles_find(const struct settings *s, const char *name)
         return NULL;
 }
 
-/* Moves a role to the end: the order is that of [role NAME], and this one came by [env NAME]. */
+/* Moves a role to the end: the order is that of [role NAME], and this role came by [env NAME]. */
 static struct job_role *move_to_end(struct settings *s, struct job_role *role)
 {
         struct job_role *last = &s->roles[s->n_roles - 1], moved = *role;
@@ -117,7 +117,7 @@ static const struct setting *find_job_place(const struct settings *s, const stru
 }
 
 /* Adds the lines of one file in their order, the mistake, @v[0], with a caret, others with dashes.
- * Two options in one line are shown once. */
+ * Two options in a line are shown once. */
 static void add_sources(const struct setting **v, size_t n, struct diag *diag)
 {
         const struct setting *first = v[0];

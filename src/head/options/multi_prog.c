@@ -77,7 +77,7 @@ static void note_highest(struct multi_reader *r, int rank, const char *at, size_
         r->m->text = xstrdup(r->text);
 }
 
-/* Adds a rank of the line. -EINVAL: another line, or this one, has the rank already. */
+/* Adds a rank of the line. -EINVAL: another line, or the present line, has the rank already. */
 static int take_rank(struct multi_reader *r, int rank, const char *at, size_t len,
                      struct intlist *ret_ranks)
 {
@@ -94,7 +94,7 @@ static int take_rank(struct multi_reader *r, int rank, const char *at, size_t le
 }
 
 /* Reads a number of at most RANK_DIGITS digits, and moves *at behind all digits. Returns -1 for any
- * other text, and for a rank that no job can have. */
+ * other text, and for a rank beyond any job. */
 static int read_rank(const char **at)
 {
         size_t digits = strspn(*at, "0123456789");

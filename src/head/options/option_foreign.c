@@ -5,10 +5,10 @@
  * explains short letters with different meanings in other launchers: no single advice is right for
  * these.
  *
- * The first entry that fits a name decides: a member of a family with an advice of its own stands
- * above the family. An option that several launchers have stands once, at the first of them. Other
- * spellings that work are in option_aliases. A macro below is an advice for several options. Each
- * advice is a sentence without a capital and a full stop: it follows "help: ".
+ * The first fitting entry decides: a member of a family with a separate advice stands above the
+ * family. An option of several launchers stands once, at the first of them. Other spellings that
+ * work are in option_aliases. A macro below is an advice for several options. Each advice is a
+ * sentence without a capital and a full stop: it follows "help: ".
  */
 #include "head/options/option_foreign.h"
 

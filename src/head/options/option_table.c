@@ -14,6 +14,7 @@
 #include "head/options/role_options.h"
 
 /* clang-format off */
+/* The type of the field tells how the value is freed, so no row can name a wrong way. */
 #define FIELD_OF(f)                                                                                \
         {                                                                                          \
                 _Generic(((struct options *)NULL)->f,                                              \
@@ -31,7 +32,7 @@
 
 /* clang-format off */
 const struct option_def option_table[] = {
-        /* where */
+        /* where: options with OPTION_SOURCE are the family that names hosts (settings_level()). */
         { "job", 0, "FILE", "settings, and the program, from this file: [run] with program = ./a.out ARGS",
           NULL, NULL, GROUP_WHERE, .action = ACTION_JOB },
         { "hostfile", 'H', "FILE", "hosts, one per line; - is standard input; may be repeated",
@@ -80,7 +81,8 @@ const struct option_def option_table[] = {
         { "dial-secret", 0, "FILE|none", "--dial-in: the secret of the job (default: $HNLAUNCH_DIAL_SECRET ...); or none",
           "net.dial_secret", NULL, GROUP_WHERE, OPTION_PATH,
           .parse = value_text, FIELD(dial_secret) },
-        /* how many */
+        /* how many: without a built-in value a field stays zero, which the
+         * plan takes as not given. */
         { "np", 'n', "N", "ranks in all (default: every slot)",
           "run.np", NULL, GROUP_COUNT,
           .parse = value_number, FIELD(plan.np), .min = 1, .max = RANKS_MAX },
@@ -99,9 +101,13 @@ const struct option_def option_table[] = {
         { "gpu-visibility", 0, "node|own", "a rank sees the GPUs of its node's ranks, or its own only",
           "run.gpu_visibility", "node", GROUP_COUNT, OPTION_KEY,
           .parse = value_choice_bool, FIELD(gpu_visibility_own) },
-        /* roles */
+        /* roles: a row with ACTION_ROLE has neither key nor field. own_options of
+         * program_options.c has the field in struct program_options, and most parsers; keys stand
+         * in [role NAME] of a job file. */
         { "multi-prog", 0, NULL, "the program is a file as of srun: lines of ranks, a program and arguments",
           "run.multi_prog", NULL, GROUP_ROLES, .parse = value_switch, FIELD(multi_prog) },
+        /* The field is for commands that speak of a run: logs, signal and
+         * stop take ranks of a role. */
         { "role", 0, "NAME", "the program is this role of the job; others follow behind a `:`",
           NULL, NULL, GROUP_ROLES, .commands = ON_LAUNCH | ON(LOGS) | ON(SIGNAL) | ON(STOP),
           .action = ACTION_ROLE, .parse = value_text, FIELD(of_role) },
@@ -129,7 +135,8 @@ const struct option_def option_table[] = {
           NULL, NULL, GROUP_ROLES, .action = ACTION_ROLE },
         { "ready-timeout", 0, "DURATION|never", "time for --ready from the start (default 10m)",
           NULL, NULL, GROUP_ROLES, .action = ACTION_ROLE, .min = 1 },
-        /* environment and files */
+        /* environment and files: values with OPTION_GATHER add up over the configuration and the
+         * command line; other lists of the command line replace those of a file. */
         { "env", 'x', "NAME[=VALUE]", "export a variable; patterns too: -x 'SLURM_*'; may be repeated",
           "env.pass", NULL, GROUP_ENV, OPTION_SPLIT | OPTION_GATHER,
           .parse = value_env, FIELD(exports) },
@@ -241,7 +248,7 @@ const struct option_def option_table[] = {
           NULL, "2m", GROUP_WHEN, .commands = ON(DRAIN), .parse = value_span, FIELD(drain.in_ms) },
         { "contain", 0, "auto|tree|cgroup|pidns", "way to keep a node's processes together (auto: best there)",
           "run.contain", "auto", GROUP_WHEN, OPTION_KEY, .parse = value_choice, FIELD(contain) },
-        /* ssh */
+        /* ssh: ON_REACH marks options of the login itself, for `trust` and `hosts --probe` as well. */
         { "start-with", 0, "auto|ssh|srun|sge|ray|CMD", "start agents by ssh, a manager, or CMD: 'docker exec -i {host}'",
           "run.start_with", "auto", GROUP_SSH, .commands = ON_LAUNCH | ON(HOSTS), .parse = value_text, FIELD(via) },
         { "ssh-port", 'p', "PORT", "port of the ssh servers (default: ssh_config, else 22)",
@@ -314,7 +321,8 @@ const struct option_def option_table[] = {
         { "verbose", 'v', NULL, "say more; may be repeated",
           "log.verbose", NULL, GROUP_OUTPUT, .commands = ON_ALL,
           .parse = value_more, FIELD(verbose), .min = 0, .max = 9 },
-        /* plan */
+        /* plan: options of single commands. None has a key, so no configuration
+         * changes what a command does. */
         { "ranks", 0, "LIST", "only these ranks, as in 0,8-15",
           NULL, NULL, GROUP_PLAN, .commands = ON(RUN) | ON(PLAN) | ON(LOGS) | ON(RERUN), .parse = value_ranks, FIELD(ranks) },
         { "follow", 'f', NULL, "go on until the run has ended",
@@ -327,6 +335,8 @@ const struct option_def option_table[] = {
           NULL, NULL, GROUP_PLAN, .commands = ON(LOGS), .parse = value_span, FIELD(logs.since_ms) },
         { "around", 0, "failure|TIME", "lines of 5 s before and after the failure, or a time of the run",
           NULL, NULL, GROUP_PLAN, .commands = ON(LOGS), .parse = value_moment, FIELD(logs.around_us) },
+        /* As of tail(1): a letter may mean another option in another command
+         * (option_by_letter()). */
         { "tail", 'n', "N", "the last N lines",
           NULL, NULL, GROUP_PLAN, .commands = ON(LOGS),
           .parse = value_number, FIELD(logs.tail), .min = 1, .max = 1000000 },
@@ -379,10 +389,13 @@ const struct option_def option_table[] = {
 };
 const size_t option_count = ARRAY_SIZE(option_table);
 
+/* A row of its own: the command line has the program as words, and --program
+ * would be a second way. */
 const struct option_def option_program = {
         "program", .arg = "CMD", .key = "run.program", .parse = value_words, FIELD(argv)
 };
 
+/* Names of other launchers with the same meaning and values, then names of earlier versions. */
 const struct option_alias option_aliases[] = {
         { "machinefile", "hostfile" },
         { "host", "hosts" },
@@ -422,6 +435,8 @@ const struct option_alias option_key_aliases[] = {
 };
 const size_t option_key_alias_count = ARRAY_SIZE(option_key_aliases);
 
+/* The numbers of words hold for commands that speak of runs (check_words() of run_commands.c);
+ * others check their words themselves. */
 const struct option_command option_commands[] = {
         [COMMAND_RUN] = { "run", "start the ranks (default)", "PROGRAM [ARG...]" },
         [COMMAND_PLAN] = { "plan", "show the ranks of each host, start nothing",
@@ -500,6 +515,7 @@ const struct option_command option_commands[] = {
 };
 const size_t option_command_count = ARRAY_SIZE(option_commands);
 
+/* An alias leads to a name, never to another alias. */
 const struct option_def *option_by_name(const char *name)
 {
         for (size_t i = 0; i < option_alias_count; i++)
@@ -522,9 +538,11 @@ const struct option_def *option_by_letter(int letter, enum command command)
 
 bool option_command_takes_words(enum command command)
 {
+        /* config takes keys, but its other words are a program. */
         return (ON_RUNS | ON(BAD) | ON(HOSTS) | ON(TRUST) | ON(EXPLAIN)) >> command & 1;
 }
 
+/* Actions concern the line in hand, and so do options that a run does not have. */
 bool option_is_passed_on(const struct option_def *def)
 {
         return !def->action && (!def->commands || def->commands & ON(RUN));
@@ -566,6 +584,7 @@ static bool key_matches(const char *a, const char *b)
 
 const struct option_def *option_by_key(const char *key)
 {
+        /* The rest of the key is the name of a variable. */
         if (!strncmp(key, "env.set.", 8))
                 return key[8] ? option_by_name("env") : NULL;
         for (size_t i = 0; i < option_key_alias_count; i++)

@@ -86,8 +86,8 @@ static void help_with_value(struct diag *diag, const struct setting *one)
                 diag_help(diag, "hnlaunch help %s tells what it takes", def->name);
 }
 
-/* Adds the error about a value, with the line of its file, or with a help for one of a
- * command line or variable. */
+/* Adds the error about a value, with the line of its file, or with a help for a value of a command
+ * line or variable. */
 static void tell_bad_value(struct diags *d, const struct setting *one, const struct error *err)
 {
         struct diag *diag;
@@ -121,8 +121,8 @@ static void add_line_program(const struct options *o)
         settings_add(o->settings, &option_program, LEVEL_LINE, text, "command line");
 }
 
-/* Parses the values that count, from the lowest level on: values that gather add up, and the last
- * one of any other option stays. All wrong values are told. */
+/* Parses the deciding values, from the lowest level on: gathered values add up, and the last value
+ * of any other option stays. All wrong values are told. */
 static int apply_settings(struct options *o, struct diags *d)
 {
         struct settings *s = o->settings;

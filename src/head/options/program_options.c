@@ -5,8 +5,8 @@
  * while the line is read.
  *
  * Without roles a program behind a colon has -n, -x and --chdir only. The first program then has no
- * struct program_options: its values are those of struct options. With roles each program has one,
- * the first in options.first. Functions of @i count the first as 0.
+ * struct program_options: struct options has the values. With roles each program has a struct, the
+ * first in options.first. Functions of @i count the first as 0.
  */
 #include "head/options/program_options.h"
 
@@ -58,6 +58,7 @@ static const struct {
         { "ready-timeout", OWN(conduct.ready.timeout_ms), true, value_limit },
 };
 
+/* The array may move: options_program() finds a program again by its number. */
 struct program_options *program_options_add(struct options *o)
 {
         o->more = xrealloc(o->more, o->n_more + 1, sizeof(*o->more));
@@ -72,7 +73,7 @@ int program_options_set(struct program_options *p, const struct option_def *def,
                 if (strcmp(def->name, own_options[i].name) != 0 ||
                     (own_options[i].of_role && !role))
                         continue;
-                /* Set also for a value that is refused: the line has the option. */
+                /* Set also for a refused value: the line has the option. */
                 p->given |= 1U << i;
                 return (own_options[i].parse ? own_options[i].parse : def->parse)(
                         (char *)p + own_options[i].offset, def, value, err);
@@ -143,7 +144,7 @@ int program_options_count_ranks(struct options *o, struct diags *d)
 
         if (!o->n_more)
                 return 0;
-        /* The program without a number, for the message; NULL = each so far has one. */
+        /* The program without a number, for the message; NULL = each so far has a number. */
         rest = o->plan.np ? NULL : o->argv.v[0];
         /* plan.np becomes the sum. */
         o->first_np = o->plan.np;
@@ -161,7 +162,7 @@ int program_options_count_ranks(struct options *o, struct diags *d)
                 if (!o->more[i].np)
                         rest = o->more[i].argv.v[0];
         }
-        /* One above the limit is refused by the plan, with its own message. */
+        /* One above the limit is refused by the plan, with a separate message. */
         o->plan.np = rest ? 0 : (int)MIN(sum, (int64_t)PLAN_MAX_RANKS + 1);
         return 0;
 }

@@ -2,6 +2,9 @@
 /*
  * Names become numbers by role_options_find(). Cycles are looked for when all names are valid, with
  * worlds as a whole: through roles of one world others may wait for themselves.
+ *
+ * The rules by which roles start and end at run time are in head/model/role_order.h; here are the
+ * mistakes found before the start. Each error has the lines of a job file behind the mistake.
  */
 #include "head/options/role_conduct.h"
 
@@ -27,7 +30,7 @@ static const struct strv *names_after(const struct options *o, size_t i)
         return &options_program(o, i)->conduct.after;
 }
 
-/* The roles of a world start together, so each waits for what any of them waits for. */
+/* The roles of a world start together, so a wait of any role holds for all. */
 void role_conduct_list_after(const struct options *o, size_t i, struct intlist *to)
 {
         for (size_t k = 0; k < options_count_roles(o); k++)
@@ -39,7 +42,7 @@ void role_conduct_list_after(const struct options *o, size_t i, struct intlist *
                 }
 }
 
-/* Refuses --after of an unknown role, or of one in the same world. A role that waits for itself is
+/* Refuses --after of an unknown role, or of a role in the same world. A role waiting for itself is
  * a cycle (check_cycles()). */
 static int check_after(const struct options *o, size_t i, struct diags *d)
 {
@@ -77,6 +80,7 @@ static int check_cycles(const struct options *o, struct diags *d)
         CLEANUP(intlist_finish) struct intlist path = { 0 };
         struct buf text = BUF_INIT;
         CLEANUP(free_textp) char *shown = NULL;
+        /* The path names the first role again at the end. */
         struct job_place *places = xcalloc(n + 1, sizeof(*places));
         struct diag *diag;
         bool found;
@@ -102,7 +106,7 @@ static int check_cycles(const struct options *o, struct diags *d)
         return found ? -EINVAL : 0;
 }
 
-/* Refuses --main of an unknown role, and of one whose end means nothing. */
+/* Refuses --main of an unknown role, and of a role whose end means nothing. */
 static int check_main(const struct options *o, struct diags *d)
 {
         struct diag *diag;

@@ -4,9 +4,9 @@
  * first, since later checks follow --on, then the options of each role. complete_role() at last
  * copies the options of the job.
  *
- * A role has three sources of an option: its own words (program_options_has()), the options of the
- * job, which stand in front of the first role or in [run], and what --on and --per-node imply. Own
- * words are checked before the copy, as afterwards they look the same as those of the job.
+ * A role has three sources of an option: words of the role (program_options_has()), the options of
+ * the job, which stand in front of the first role or in [run], and what --on and --per-node imply.
+ * Words of the role are checked before the copy, as afterwards these and the job's look the same.
  */
 #include "head/options/role_options.h"
 
@@ -99,7 +99,7 @@ OPTION_PARSER(value_role_nodes)
                                "of a role must be a number, 1%% to 100%%, rest or a host list, got "
                                "`%s`",
                                text);
-        /* A later value replaces an earlier one of another form. */
+        /* A later value replaces an earlier value of another form. */
         free(to->list);
         *to = (struct role_nodes){ 0 };
         if (percent)
@@ -161,6 +161,7 @@ static int check_names(const struct options *o, struct diags *d)
         return r;
 }
 
+/* The number of a role is the number of its program. */
 size_t role_options_find(const struct options *o, const char *name)
 {
         size_t i = 0, n = options_count_roles(o);
@@ -197,7 +198,7 @@ int role_options_refuse_name(const struct options *o, const char *option, const 
 }
 
 /* Refuses the role if --on leads back to the same role. A path that runs into a circle of other
- * roles ends after as many steps as there are roles; those roles are refused for themselves. */
+ * roles ends after as many steps as there are roles; the other roles are refused in turn. */
 static int check_circle(const struct options *o, size_t first, struct diags *d)
 {
         size_t n = options_count_roles(o), i = first;
@@ -265,7 +266,7 @@ static int refuse_pair(const struct options *o, const struct plan_role *role, co
         return -EINVAL;
 }
 
-/* Refuses options of a role that contradict each other; all are told. */
+/* Refuses contradicting options of a role; all are told. */
 static int check_role(const struct options *o, const struct program_options *p, struct diags *d)
 {
         const struct plan_role *role = &p->role;
@@ -349,7 +350,7 @@ static int check_rest(const struct options *o, struct diags *d)
 
 /* ---- what the job says ---- */
 
-/* Refuses -n in front of the first --role, which is meant for a role. A configuration may have one
+/* Refuses -n in front of the first --role, which is meant for a role. A configuration may have -n
  * for other jobs. */
 static int refuse_job_ranks(const struct options *o, struct diags *d)
 {
@@ -424,7 +425,7 @@ static int check_shared_world(struct options *o, size_t i, struct diags *d)
                           "the roles of a world meet in one way: write --mpi behind the first");
                 return -EINVAL;
         }
-        /* Roles behind the first need not repeat its --mpi. */
+        /* Roles behind the first need not repeat --mpi. */
         p->mpi = options_mpi(o, first);
         return 0;
 }
@@ -454,8 +455,8 @@ static int check_restart_scope(const struct options *o, size_t i, struct diags *
         return -EINVAL;
 }
 
-/* Fills in what the role does not say from the job. With --on, --ppn and GPUs of the job are not
- * taken over: the other role has the GPUs of the node. */
+/* Completes a role from the job. With --on, --ppn and GPUs of the job are not taken over: the other
+ * role has the GPUs of the node. */
 static void complete_role(struct program_options *p, const struct plan_options *job)
 {
         struct plan_options *plan = &p->role.plan;
@@ -477,7 +478,7 @@ static void complete_role(struct program_options *p, const struct plan_options *
         if (plan->per_node && !on)
                 plan->gpus_per_rank = 1; /* all of the node */
         if (plan->per_node)
-                /* One process stands on the node, whatever its slots. */
+                /* A single process stands on the node, whatever the slots. */
                 plan->ppn = 0;
 }
 
@@ -512,7 +513,7 @@ int role_options_settle(struct options *o, struct diags *d)
                 r = check_rest(o, d);
         if (r == 0)
                 r = role_conduct_check(o, d);
-        /* Each role has a number of its own by now. */
+        /* Each role has a number of ranks by now. */
         o->plan.np = 0;
         o->plan.per_node = false;
         return r;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A value of --ready is KIND:REST, and `start` alone. Each kind has a function that checks the rest
- * and keeps what is asked: a port, a path, a key or an expression. tcp:, http: and file: are asked
- * by the agents (role_ready_fill()); key: and line: are seen by the head, in the store and in the
- * output.
+ * and keeps the object of the question: a port, a path, a key or an expression. tcp:, http: and
+ * file: are asked by the agents (role_ready_fill()); key: and line: are seen by the head, in the
+ * store and in the output.
  */
 #include "head/options/role_ready.h"
 
@@ -17,7 +17,7 @@
 #include "head/core/pattern.h"
 #include "wire/port_name.h"
 
-/* Whether the text is a port from 1 to 65535, or the name of a reserved one ({port:NAME}). */
+/* Whether the text is a port from 1 to 65535, or the name of a reserved port ({port:NAME}). */
 static bool is_port(const char *text, size_t len)
 {
         unsigned number = 0;
@@ -62,7 +62,7 @@ static int read_request_form(struct role_ready *r, const char *text, struct erro
                                "http: needs a path, or a port and a path, such as http:/health or "
                                "http:8000/health, got `%s`",
                                text);
-        /* Without a port, that reserved as {port:http}. */
+        /* Without a port, the port reserved as {port:http}. */
         r->port = len ? xstrndup(text, len) : xstrdup("http");
         r->text = xstrdup(text + len);
         return 0;
