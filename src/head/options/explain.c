@@ -145,6 +145,7 @@ static void put_exits(size_t columns, size_t indent)
         }
 }
 
+/* Prints an entry: the name with the meaning, then cause and remedy. */
 static void put_subject(size_t columns, const struct subject *s)
 {
         char title[64];

@@ -26,7 +26,7 @@
  * words would be broken. */
 enum { TEXT_AT = 34, TEXT_MIN = 20 };
 
-/* The text of -h, which names each command and the options of most launches. */
+/* The text of -h, which names the commands and the options of most launches. */
 static const char screen[] =
         "hnlaunch: start one program on many GPU nodes over ssh\n"
         "\n"

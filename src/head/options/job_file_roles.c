@@ -193,6 +193,7 @@ static char *list_names(const struct settings *s)
         return buf_steal(&names);
 }
 
+/* Refuses [env NAME] without a [role NAME], and lists the roles of the file. */
 static void refuse_unknown_env(const struct settings *s, const struct job_role *role,
                                struct diags *d)
 {
@@ -245,6 +246,7 @@ int job_file_roles_check(const struct settings *s, struct diags *d)
 
 /* ---- options ---- */
 
+/* Refuses a program or roles on the command line beside the roles of a job file. */
 static void refuse_line_program(const struct options *o, struct diags *d)
 {
         CLEANUP(free_textp) char *names = list_names(o->settings);

@@ -293,7 +293,8 @@ static int read_lines(struct multi_reader *r, char *text)
 
 /* ---- the file ---- */
 
-/* Refuses ranks without a program, and a file without any. */
+/* Refuses ranks without a program, and a file without any. @size is 0 when a line with * leaves
+ * the number of ranks to the plan. */
 static int check_missing(struct multi_reader *r, int size)
 {
         struct diag *diag;
@@ -385,6 +386,8 @@ int multi_prog_share(const struct multi_prog *m, struct plan *plan, struct diags
                 return -EINVAL;
         }
         for (size_t i = 0; i < m->n; i++)
+                /* The program of * gets all ranks first; other lines then
+                 * take the named ranks back. */
                 for (int rank = 0; !m->v[i].ranks.n && rank < plan->world_size; rank++)
                         plan->ranks[rank].program = (int)i;
         for (size_t i = 0; i < m->n; i++)

@@ -373,7 +373,7 @@ static const char *find_near_command(const char *word)
         return near;
 }
 
-/* Whether a program, the @ret-th, has an empty name. */
+/* Whether a program, the @ret-th, has an empty name, as of "$PROGRAM" without such a variable. */
 static bool has_empty_name(const struct options *o, size_t *ret)
 {
         for (*ret = 0; *ret <= o->n_more; ++*ret)
@@ -382,6 +382,7 @@ static bool has_empty_name(const struct options *o, size_t *ret)
         return false;
 }
 
+/* Refuses an empty name; a role of a job file has a line to show. */
 static void refuse_empty_name(const struct options *o, size_t program, struct diags *d)
 {
         const char *role = o->first ? options_role(o, program)->name : NULL;
@@ -482,6 +483,7 @@ static int suggest_local(const struct options *o)
 {
         int n = o->plan.np ? o->plan.np : o->plan.ppn;
 
+        /* A number such as --ppn gpu is negative; 4 is an example. */
         return n > 0 && o->nodes < 2 ? n : 4;
 }
 

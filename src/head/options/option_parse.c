@@ -44,6 +44,8 @@ static void replace_text(char **field, char *text)
         *field = text;
 }
 
+/* Returns words for the value of an option, as in "needs a file"; without a noun the ARG of the
+ * help. */
 const char *value_noun(const struct option_def *def)
 {
         static const struct {
@@ -116,6 +118,7 @@ OPTION_PARSER(value_word)
         return value_text(field, def, text, err);
 }
 
+/* Adds to the list: the option may be repeated. */
 OPTION_PARSER(value_list)
 {
         if (!*text)
@@ -434,6 +437,7 @@ static int read_moment(int64_t *ret, const char *text)
                 while (unit < ARRAY_SIZE(units) &&
                        strncmp(end, units[unit].name, strlen(units[unit].name)) != 0)
                         unit++;
+                /* "ms" stands before "m" in the table, as the first match counts. */
                 if (unit == ARRAY_SIZE(units) || n * units[unit].us > (double)LIMIT_DAYS * 86400e6)
                         return -EINVAL;
                 sum += n * units[unit].us;
@@ -489,6 +493,7 @@ OPTION_PARSER(value_json)
         (void)def;
         (void)err; /* there is no wrong name */
         o->json = true;
+        /* NULL is standard output. */
         replace_text(&o->json_file, *text && strcmp(text, "-") ? xstrdup(text) : NULL);
         return 0;
 }
@@ -510,6 +515,7 @@ OPTION_PARSER(value_label)
 {
         struct options *o = container_of((enum label_mode *)field, struct options, label);
         int i = choice_index("auto|none", text);
+        /* label_bad_field() moves @bad to the first unknown field. */
         const char *bad = text;
         size_t len = label_bad_field(&bad);
 
@@ -526,6 +532,7 @@ OPTION_PARSER(value_label)
         return 0;
 }
 
+/* Reads a list of ranks into the empty @list. 0, or -EINVAL with the place of the mistake. */
 static int check_rank_list(const char *text, struct intlist *list, struct error *err)
 {
         struct range_error e;

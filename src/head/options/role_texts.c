@@ -36,6 +36,7 @@ static const struct strv *exports_of(const struct options *o, int role)
         return role < 0 ? &o->exports : &options_program(o, (size_t)role)->exports;
 }
 
+/* Names an argument for messages, counted from 1 behind the program; malloc'ed. */
 static char *argument_place(const struct options *o, size_t role, size_t i)
 {
         return xasprintf("argument %zu of role %s", i, options_role(o, role)->name);
@@ -47,6 +48,7 @@ static char *env_place(const struct options *o, int role)
                         : xasprintf("-x of role %s", options_role(o, (size_t)role)->name);
 }
 
+/* Returns the text of --label, NULL = none, or one of the words auto and none. */
 static const char *label_template(const struct options *o)
 {
         return o->label == LABEL_TEMPLATE ? o->label_template : NULL;

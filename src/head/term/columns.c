@@ -138,6 +138,7 @@ void columns_cut(struct buf *to, const char *s, size_t columns)
         while (word > fits / 2 && s[word] != ' ')
                 word--;
         fits = word > fits / 2 ? word : fits;
+        /* Blanks in front of the ellipsis are dropped. */
         while (fits && s[fits - 1] == ' ')
                 fits--;
         buf_append(to, s, fits);
@@ -157,6 +158,7 @@ void columns_fold(struct buf *to, const char *text, size_t columns, size_t at, s
                         buf_printf(to, "\n%*s", (int)indent, "");
                         at = start = indent;
                 }
+                /* Blanks at a break are dropped; other blanks of the text are kept. */
                 gap = at > start ? gap : 0;
                 /* A wide word is cut to a line, but gives at least a byte: an @indent at the right
                  * edge would else repeat for ever. */

@@ -200,6 +200,7 @@ static void put_source(struct diag *d, const struct buf *shown)
 void diag_source(struct diag *d, int line, const char *text, int col, int len, char mark,
                  const char *label)
 {
+        /* A column behind the end, as of a missing value, points behind the last character. */
         size_t n = strlen(text), at = MIN((size_t)MAX(col - 1, 0), n), from = 0, to = n, indent,
                width;
         struct buf shown = BUF_INIT;
@@ -212,6 +213,7 @@ void diag_source(struct diag *d, int line, const char *text, int col, int len, c
                 to = columns_char_start(text, MIN(n, at + WINDOW_AFTER));
         }
         buf_printf(&shown, "%d\t", MAX(line, 0));
+        /* Dots show where the line was cut. */
         if (from)
                 buf_appends(&shown, "...");
         printable_put(&shown, text + from, to - from);
@@ -228,6 +230,7 @@ void diag_source(struct diag *d, int line, const char *text, int col, int len, c
         /* A place at the end of the line, or without a length, has one caret. */
         for (size_t i = 0; i < MAX(width, (size_t)1); i++)
                 buf_append(&d->body, &mark, 1);
+        /* The label stands behind the carets, in the same row. */
         if (label) {
                 buf_append(&d->body, " ", 1);
                 printable_put(&d->body, label, strlen(label));
@@ -300,6 +303,7 @@ static void print_body_line(FILE *to, int gutter, char tag, const char *text, si
         int n = (int)len, number;
 
         switch (tag) {
+        /* The arrow points from the gutter, as the place belongs to the source below. */
         case TAG_PLACE:
                 fprintf(to, "%*s--> %.*s\n", gutter + 1, "", n, text);
                 break;
@@ -363,6 +367,7 @@ static void print_body(const struct diag *d, FILE *to, bool color, bool on_scree
         }
 }
 
+/* Prints all messages. A single message, as most are, has no empty line behind. */
 static void print_diags(const struct diags *d, FILE *to, bool color, bool on_screen)
 {
         for (size_t i = 0; i < d->n; i++) {

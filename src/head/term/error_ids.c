@@ -1285,6 +1285,7 @@ const struct error_id exit_ids[] = {
           "The job took longer than --timeout, or its ranks hung (HN811) with --on-hang stop or restart. The ranks were stopped.",
           "The last line tells which of the two it was. After --timeout: raise it, or let the program save its state when "
           "SIGTERM comes. After a hang: hnlaunch report names the rank that kept the others waiting." },
+        /* What hnlaunch cannot do itself, where env(1) and timeout(1) give 125 as well. */
         { EX_FAILED,
           "a node was lost, an agent sent a malformed message, or hnlaunch itself failed",
           "HN310, HN311 and HN217; HN904 when a limit on open files, threads or memory is too low for hnlaunch; or a "
@@ -1373,6 +1374,7 @@ const struct error_id *exit_id_find(int code)
                 return NULL;
         if (own)
                 return own;
+        /* A shell gives 128 + N for signal N; any other code comes from the program. */
         return find_exit(code > EXIT_SIGNAL && code <= EXIT_SIGNAL + SIGNALS ? EXIT_SIGNAL
                                                                              : EXIT_OF_RANK);
 }

@@ -33,6 +33,7 @@ void escapes_pause(struct escapes *e, struct buf *out)
         /* A second pause without text between has nothing to switch off. */
         if (e->colour_on && !e->resume)
                 buf_append(out, "\033[0m", 4);
+        /* The colour returns with the next text, not with the next newline. */
         e->resume = e->colour_on;
 }
 
@@ -90,6 +91,8 @@ static void take_after_escape(struct escapes *e, unsigned char c)
  * earlier sequences are forgotten, and only the latest is repeated. */
 static void note_colour(struct escapes *e)
 {
+        /* ESC [ 0 ; 1 m is not recognised as the end of a colour: repeating such a
+         * sequence does no harm. */
         bool off = e->n == 0 || (e->n == 1 && e->sequence[0] == '0');
         size_t n = (size_t)e->n + 3;
 
