@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two transports serve a job: one for nodes that are this machine, and one for all others, by dial-
- * in, by calls of agents, by a program of the site or by ssh. A node that fails early, for a reason
+ * Two transports serve a job: one for nodes that are this machine, and one for all others, by
+ * dial-in, by calls of agents, by a program of the site or by ssh. With --tree a third one reaches
+ * nodes through the agents of their parents (cluster_tree.c). A node that fails early, for a reason
  * that time may mend, is tried again with a pause that doubles up to RETRY_MOST_MS, until the time
- * of --connect-retry is over; all such nodes share one timer.
+ * of ssh.connect_retry is over; all such nodes share one timer.
+ *
+ * cluster_close() ends the links while the loop turns, cluster_finish() frees the nodes when the
+ * handles are closed.
  */
 #include "head/job/cluster.h"
 
@@ -41,6 +45,8 @@ void cluster_init(struct cluster *c, uv_loop_t *loop, const struct job_config *c
                           ctx);
 }
 
+/* uv_run() returns at once, without running timers, when no active handle is referenced. A wait
+ * must reference a timer of this kind if nothing else can end the wait. */
 void cluster_init_timer(const struct cluster *c, uv_timer_t *t, void *data)
 {
         uv_timer_init(c->loop, t);
@@ -48,6 +54,8 @@ void cluster_init_timer(const struct cluster *c, uv_timer_t *t, void *data)
         uv_unref((uv_handle_t *)t);
 }
 
+/* The first match decides: nodes dial in, the caller brings a transport, --via or --ssh-command
+ * names a program; libssh serves all other jobs. */
 int cluster_open(struct cluster *c, const struct job_config *config, struct error *err)
 {
         const struct options *o = c->options;
@@ -84,6 +92,7 @@ int cluster_open(struct cluster *c, const struct job_config *config, struct erro
                 .fanout = o->fanout,
                 .hosts = c->hosts->n,
                 .connect_timeout_ms = (int)o->connect_timeout_ms,
+                /* As patient as the heartbeat is while files are pushed. */
                 .silence_ms = o->node_timeout_ms * (o->push.n ? HEARTBEAT_PUSH_TIMES : 1),
         };
         c->call = (struct call_options){ .via = o->via,
@@ -131,6 +140,8 @@ void cluster_connect(struct cluster *c)
         }
 }
 
+/* Connects all nodes waiting for another try. The first new early failure among these nodes sets
+ * the timer again (cluster_try_again()). */
 static void on_retry(uv_timer_t *timer)
 {
         struct cluster *c = timer->data;
@@ -166,6 +177,7 @@ bool cluster_try_again(struct cluster *c, struct node *n)
 
         if (!c->options->connect_retry_ms || n->host->local || n->parent || !is_early_failure(why))
                 return false;
+        /* The last failure is final, and says for how long the node was tried. */
         if (clock_ns() >= c->retry.until_ns) {
                 format_duration(span, sizeof(span), c->options->connect_retry_ms * 1000);
                 snprintf(why->fact + len, sizeof(why->fact) - len, ", tried for %s", span);

@@ -166,6 +166,7 @@ static bool check_silence(struct heartbeat *h, struct node *n, int64_t now)
 
 /* --- silence ---------------------------------------------------------------------------------- */
 
+/* Only the first name of a beat is kept, and the longest silence. */
 static void add_news(struct silence_news *news, const struct node *n, int64_t ms)
 {
         if (!news->n++)

@@ -4,8 +4,8 @@
  * Conditions are checked in every turn of the loop: cheap comparisons of counts, or of the position
  * so far, never a visit to ten thousand nodes.
  *
- * No handle keeps the loop alive but the timers with which a wait can end, referenced during the
- * wait (job_wait(), job_leave()).
+ * Timers of the job do not keep the loop alive, but for those with which a wait can end, referenced
+ * during the wait (job_wait(), job_leave()).
  *
  * job_destroy() closes in three phases: all links, while the loop turns; then all handles of the
  * parts, until the loop is empty; then the memory.
@@ -37,6 +37,8 @@
 #include "wire/status_msg.h"
 
 enum {
+        /* The first is for the progress lines, the second for pull_look(), which finds silent
+         * senders. */
         TICK_MS = 100,
         PULL_LOOK_MS = 1000,
         LEAVE_MS = 2000,       /* for agents to leave after the end */
@@ -48,6 +50,8 @@ enum {
 static const int caught_signals[JOB_SIGNALS] = { SIGINT,  SIGTERM, SIGHUP, SIGUSR1,
                                                  SIGUSR2, SIGQUIT, SIGTSTP };
 
+/* Called twice: at the start for the links alone, and before the launch, when the ranks are known.
+ * Above the hard limit, calls needing descriptors fail later, with messages of their own. */
 void job_raise_limit(size_t n_nodes, int world_size)
 {
         /* A link needs a few descriptors; with a log folder each rank has two files. */
@@ -88,6 +92,9 @@ static bool node_owes(void *ctx, const struct node *n)
                (j->heartbeat.pushing && job_push_takes_part(j->push, i));
 }
 
+/* The parts are made in the order of their needs: timers and parts take the loop and the options
+ * from the cluster, endpoints and push take the heartbeat. A failure behind the signals ends by
+ * job_destroy(), which needs all handles to be initialized. */
 struct job *job_create(const struct job_config *config, struct error *err)
 {
         struct job *j = xcalloc(1, sizeof(*j));
@@ -137,6 +144,7 @@ struct job *job_create(const struct job_config *config, struct error *err)
         return j;
 }
 
+/* Runs while the nodes are connected, for the progress lines. */
 static void tick(uv_timer_t *t)
 {
         struct job *j = t->data;
@@ -171,6 +179,8 @@ static void tell_notices(struct diags *d, enum link_notice kind, const struct st
                                                     : "chmod 600; ssh(1) ignores it, too");
 }
 
+/* Notices about harmless settings are held aside, and told only if a node has failed or with -v:
+ * the reason may be among the settings. */
 void job_tell_logins(struct job *j)
 {
         const struct cluster *c = &j->cluster;
@@ -192,6 +202,7 @@ void job_tell_logins(struct job *j)
         diags_finish(&d);
 }
 
+/* A failed node is no error here: the caller may have spares, or only list the hosts. */
 enum job_step job_connect(struct job *j)
 {
         struct cluster *c = &j->cluster;
@@ -231,8 +242,12 @@ enum job_step job_open_endpoint(struct job *j, const struct plan *plan, struct e
 
 /* --- the end --- */
 
+/* Ranks end first, then the wait of a drain in doubt (job_settle_drain()), then the choice of the
+ * cause, which needs all output, and last the wait for readers. The heartbeat stops behind all of
+ * these, the ranks' part of the attempt. */
 void job_wait(struct job *j)
 {
+        /* Keeps the loop alive when the last link has ended; a stopped timer does not. */
         uv_ref((uv_handle_t *)&j->heartbeat.timer);
         while (j->cluster.running || job_roles_wait(j->roles))
                 uv_run(&j->loop, UV_RUN_ONCE);
@@ -256,6 +271,7 @@ void job_stop_limits(struct job *j)
         uv_timer_stop(&j->timers.stop);
 }
 
+/* Looks for nodes with no more bytes of files for long. */
 static void on_pull_look(uv_timer_t *t)
 {
         struct job *j = t->data;
@@ -263,6 +279,8 @@ static void on_pull_look(uv_timer_t *t)
         pull_look(j->config.pull);
 }
 
+/* Asks all nodes at once; a node without an agent is entered as lost, so the report names the files
+ * there. After a second order to end (JOB_ENDED) nothing is asked. */
 void job_pull(struct job *j)
 {
         struct pull *p = j->config.pull;
@@ -289,6 +307,7 @@ void job_pull(struct job *j)
         uv_timer_stop(&j->timers.leave);
 }
 
+/* The agents have had their time: the wait of job_leave() ends, and the links are closed anyway. */
 static void on_leave_over(uv_timer_t *t)
 {
         struct job *j = t->data;
@@ -373,6 +392,7 @@ const struct node *job_node(const struct job *j, size_t host)
         return &j->cluster.nodes[host];
 }
 
+/* A FAILED node keeps the mark of its silence, and counts as lost, not as silent. */
 size_t job_silent_nodes(const struct job *j)
 {
         size_t n = 0;
@@ -382,6 +402,8 @@ size_t job_silent_nodes(const struct job *j)
         return n;
 }
 
+/* JOB_OVER, between two attempts, is "ending", too: nothing runs, and whether another attempt
+ * follows is not decided yet. */
 const char *job_doing(const struct job *j)
 {
         enum job_state state = j->attempt.state;
@@ -402,6 +424,7 @@ void job_end_stdin(struct job *j)
         stdin_pump_end(j->stdin_pump);
 }
 
+/* Without a printer nothing was held back. */
 void job_release_output(struct job *j)
 {
         if (j->attempt.printer)
@@ -449,6 +472,7 @@ void job_last_diags(struct job *j, struct diags *to)
         job_status_move_last(j->status, to);
 }
 
+/* A `hnlaunch stop` acts as SIGTERM to this process, so @c has a signal in either case. */
 void job_order_name(const struct job *j, const struct cause *c, char *to, size_t size)
 {
         if (!j->orders.command_pid)
@@ -459,6 +483,7 @@ void job_order_name(const struct job *j, const struct cause *c, char *to, size_t
                 snprintf(to, size, "hnlaunch stop");
 }
 
+/* The result lies on the clock of the events, which begins with hnlaunch, not with the attempt. */
 int64_t job_cause_us(const struct job *j, const struct cause *c)
 {
         /* The last byte of a lost node came long before the loss was noticed: the notice counts. */
@@ -479,6 +504,7 @@ static int find_signal(const struct cause *c)
                                        : 0;
 }
 
+/* The end of the rank may seem earlier than the signal by the error of the node's clock. */
 bool job_has_sent(const struct job *j, const struct cause *c)
 {
         int signo = find_signal(c);
@@ -522,6 +548,8 @@ void job_sentence(const struct job *j, const struct cause *c, char *to, size_t s
         outcome_sentence(c, who, c->node >= 0 ? j->config.hosts->v[c->node].name : "", to, size);
         add_crash_place(j, c, to, size);
         add_sent_signal(j, c, to, size);
+        /* The sentence of an order ends with the name of a signal, which stands for the command
+         * here. */
         if (c->kind != CAUSE_ORDER || !j->orders.command_pid)
                 return;
         name = strrchr(to, ' ') ? strrchr(to, ' ') + 1 : to; /* of the signal, the last word */
@@ -544,6 +572,8 @@ const struct dump_files *job_dump_files(const struct job *j)
         return j->attempt.dumps;
 }
 
+/* The printer of an attempt counts losses of this attempt; forget_attempt() adds them to the
+ * history. */
 size_t job_lost_bytes(const struct job *j)
 {
         return j->history.lost_bytes + (j->attempt.printer ? printer_lost(j->attempt.printer) : 0);
@@ -574,6 +604,8 @@ int job_hurry_signal(const struct job *j)
         return j->orders.hurry_signal;
 }
 
+/* Bytes are pending after job_wait() only if a second order has ended the wait for their
+ * readers. */
 bool job_hurried(const struct job *j)
 {
         return j->attempt.printer && printer_pending(j->attempt.printer);
@@ -589,6 +621,8 @@ bool attempt_step(struct attempt *a, enum job_event e)
         return true;
 }
 
+/* The outcome decides whether the failure is the cause; failed() is called in either case, since a
+ * stop on hold may be decided by any failure. */
 void attempt_fail(struct attempt *a, const struct cause *c)
 {
         a->failed(a->ctx, outcome_happened(&a->outcome, c));

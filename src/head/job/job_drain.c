@@ -30,6 +30,8 @@
 #include "head/nodes/program_link.h"
 #include "head/status/rank_table_text.h"
 
+/* SAME_ORDER_MS: between the first and the last SIGTERM of an order to all agents. PEERS_MS: for
+ * the other ranks to answer, or to fail for lack of the ended ranks. */
 enum { SAME_ORDER_MS = 2000, PEERS_MS = 5000 };
 
 struct job_drain {
@@ -97,6 +99,7 @@ static void stop_due_node(struct job_drain *d)
         d->due_stopped = true;
         number_encode(&n->out, MSG_STOP, grace_ms);
         node_flush(n);
+        /* end_within() only shortens a time. */
         d->until_ms = INT64_MAX;
         end_within(d, grace_ms);
 }
@@ -273,6 +276,8 @@ static bool have_all_left(const struct job_drain *d)
         return true;
 }
 
+/* Waits only in the seconds after a SIGTERM with possible others to come. The timer does nothing
+ * but turn the loop, as no ranks run. */
 bool job_drain_was_end(struct job_drain *d)
 {
         bool undecided = d->ended && is_undecided(d);

@@ -32,6 +32,7 @@ enum {
 
 /* --- the printer --- */
 
+/* A GONE or lost node reads no more output, so credit for the node is dropped. */
 static void on_printer_credit(void *ctx, int rank, uint8_t stream, uint32_t bytes)
 {
         struct job *j = ctx;
@@ -86,6 +87,7 @@ static struct label_network collect_network(const struct job *j)
 /* Credit is memory of the head when a reader is slow: more streams get less each. */
 static uint32_t window_of_output(const struct job *j)
 {
+        /* Each rank has two streams. */
         return (uint32_t)MIN(MAX(MEMORY_FOR_OUTPUT / j->attempt.plan->world_size / 2, WINDOW_MIN),
                              MSG_WINDOW);
 }
@@ -132,6 +134,8 @@ static void on_store_send(void *ctx, uint32_t world, int node, const void *head,
         send_queue_add(&j->cluster.send_queue, n);
 }
 
+/* A client has told its rank by HELLO: libhnlaunch, PMI or PMIx. Ranks at PyTorch's store are found
+ * by questions to the agents (job_status.c). */
 static void on_rank_joined(void *ctx, int rank)
 {
         struct job *j = ctx;
@@ -153,6 +157,7 @@ void job_line_step(struct job *j, int rank, int64_t step, int64_t total)
         job_status_line_step(j->status, rank, step, total);
 }
 
+/* A report is no failure, but explains the end of the rank, which may follow. */
 static void on_rank_report(void *ctx, int rank, const char *kind, const char *text)
 {
         struct job *j = ctx;
@@ -162,6 +167,8 @@ static void on_rank_report(void *ctx, int rank, const char *kind, const char *te
                      text);
 }
 
+/* hn_abort() ends the job with the code of the rank, also while other ranks run. A code outside of
+ * 1 to 255 becomes 1. */
 static void on_rank_abort(void *ctx, int rank, int code, const char *text)
 {
         struct job *j = ctx;
@@ -177,6 +184,7 @@ static void on_rank_abort(void *ctx, int rank, int code, const char *text)
         free(words);
 }
 
+/* Whether the way to node @other leads through @node; a node is its own descendant here. */
 static bool is_descendant(void *ctx, int node, int other)
 {
         const struct job *j = ctx;
@@ -194,6 +202,7 @@ static void on_rank_drained(void *ctx, int rank)
         job_drain_answered(j->orders.drain, rank);
 }
 
+/* The event comes before roles that waited for the instance are started. */
 void job_rank_ready(struct job *j, int rank)
 {
         int node = j->attempt.plan->ranks[rank].node;
@@ -296,6 +305,8 @@ static void fill_mpi(const struct job *j, const struct plan_world *world, struct
         free(nodes);
 }
 
+/* Copies the programs of the options, and adds words, variables and folders of this attempt.
+ * launch_order_drop_programs() frees the copies. */
 static void fill_programs(const struct options *o, const struct job_launch *l,
                           struct launch_order *m)
 {
@@ -348,6 +359,8 @@ static void fill_world_roles(const struct plan *plan, uint32_t number, struct la
                 strv_env_set(&m->programs[i].env, HN_WORLD_ROLES, roles);
 }
 
+/* Adds the common part of all orders of a world. HN_RESTART counts the attempts and the restarts of
+ * the world within them. drop_world() frees the part. */
 static void fill_world(const struct job *j, uint32_t number, struct launch_order *m)
 {
         const struct plan *plan = j->attempt.plan;
@@ -365,6 +378,7 @@ static void fill_world(const struct job *j, uint32_t number, struct launch_order
         job_endpoint_fill_common(world_endpoints_get(j->endpoints, number), m);
 }
 
+/* Keeps the part of fill_common() for the next world. */
 static void drop_world(struct launch_order *m)
 {
         node_map_finish(&m->mpi.map);
@@ -494,6 +508,7 @@ static void order_world(struct job *j, const struct job_launch *l, struct launch
                         continue;
                 node_common(n, &common);
                 if (takes_part) {
+                        /* A node that runs ranks of another world is counted already. */
                         j->cluster.running += n->state == NODE_READY;
                         order_node(j, l, n, m);
                 } else {
@@ -502,6 +517,8 @@ static void order_world(struct job *j, const struct job_launch *l, struct launch
         }
 }
 
+/* The agents of nodes without ranks in this attempt leave, or wait as spare hosts. Nodes with ranks
+ * of later roles have to stay. */
 static void release_nodes(struct job *j)
 {
         for (size_t i = 0; i < j->cluster.n_nodes; i++) {
@@ -522,6 +539,7 @@ static void on_interrupts(void *ctx)
         job_signal(ctx, SIGINT);
 }
 
+/* Behind the orders: a piece for a node without running ranks is dropped. */
 static void start_stdin(struct job *j, const struct job_launch *l)
 {
         j->stdin_pump = stdin_pump_create(&j->cluster, &j->attempt, j->pool, l->stdin_rank);
@@ -600,6 +618,8 @@ void job_launch(struct job *j, const struct job_launch *l)
         j->attempt.plan = l->plan;
         snprintf(j->config.mpi, sizeof(j->config.mpi), "%s", l->mpi ? l->mpi : "");
         job_raise_limit(j->cluster.n_nodes, l->output.dir ? l->plan->world_size : 0);
+        /* Printer, stores and turns are there before the first order: an answer may come in the
+         * next turn of the loop. */
         create_printer(j, l);
         create_stores(j);
         j->attempt.turns = turns_create(l->plan);

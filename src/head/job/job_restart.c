@@ -43,6 +43,7 @@ void job_give_up(struct job *j, size_t node, const char *why)
         node_break(&j->cluster.nodes[node], LINK_OTHER, "%s", why);
 }
 
+/* Drops first the promises and debts of the agent before: files, ports and answers to orders. */
 void job_connect_anew(struct job *j, size_t node)
 {
         job_push_forget(j->push, node);
@@ -62,6 +63,7 @@ size_t job_adopt_orphans(struct job *j)
         return n;
 }
 
+/* A drained host is no spare. Without restarts and replacement no spare host is ever used. */
 size_t job_spares(const struct job *j)
 {
         const struct plan *plan = j->attempt.plan; /* NULL before the first attempt */
@@ -76,6 +78,7 @@ size_t job_spares(const struct job *j)
         return j->config.options->max_restarts || options_replace_nodes(j->config.options) ? n : 0;
 }
 
+/* Leaves orphans to job_adopt_orphans(), and other tries to the cluster's timer. */
 static void replace_failed_nodes(struct job *j)
 {
         struct cluster *c = &j->cluster;
@@ -89,6 +92,8 @@ static void replace_failed_nodes(struct job *j)
         }
 }
 
+/* Nodes are looked at only after a new failure. Replacements lower the count of failures, so the
+ * count to compare with is taken behind them. */
 enum job_step job_await_nodes(struct job *j)
 {
         size_t failed = 0; /* at the last look at each node */
@@ -105,6 +110,7 @@ enum job_step job_await_nodes(struct job *j)
 
 /* --- another attempt -------------------------------------------------------------------------- */
 
+/* Whether the node has all GPUs of the list, also hidden GPUs of HELLO. */
 static bool has_devices(const struct node *n, const struct intlist *devices)
 {
         for (size_t i = 0; i < devices->n; i++) {
@@ -120,6 +126,7 @@ static bool has_devices(const struct node *n, const struct intlist *devices)
         return true;
 }
 
+/* Whether the plan has ranks on a lost node. */
 static bool is_missing(const struct job *j, const struct plan *plan, size_t node)
 {
         return plan->nodes[node].n_ranks && j->cluster.nodes[node].state == NODE_FAILED;
@@ -191,6 +198,7 @@ static bool is_memory_held(const struct job *j, const struct intlist *retired,
         return held;
 }
 
+/* Warns of each node once, then asks all nodes again in each turn. */
 void job_await_memory(struct job *j, const struct intlist *retired, struct node_facts *facts)
 {
         int64_t until = clock_ms() + MEMORY_MS;
@@ -408,6 +416,7 @@ static void forget_attempt(struct job *j)
                 node_again(&j->cluster.nodes[i]);
 }
 
+/* A node lost meanwhile is the better cause, with the reason of its link; of several the last. */
 void job_unreachable(struct job *j, const char *text)
 {
         struct cause c = { .kind = CAUSE_REFUSED, .rank = -1, .node = (int)job_endpoint(j)->first };
@@ -423,6 +432,8 @@ void job_unreachable(struct job *j, const char *text)
         outcome_happened(&j->attempt.outcome, &c);
 }
 
+/* Returns the pause before the next attempt. The first crash is followed at once; the pause doubles
+ * with each further crash soon after a start. */
 static uint64_t next_backoff_ms(struct job *j)
 {
         struct job_history *h = &j->history;
@@ -450,6 +461,7 @@ static void drop_leaving(struct job *j)
         }
 }
 
+/* A node lost before keeps its own failure. */
 static void retire_nodes(struct job *j, const struct intlist *retired)
 {
         for (size_t i = 0; i < retired->n; i++) {
@@ -536,6 +548,8 @@ static int count_restarts(const struct job *j)
         return j->attempt.number - j->history.extra + job_role_restarts(j);
 }
 
+/* Failures of ranks and nodes allow another attempt; orders, limits of time and hn_abort() do not.
+ * A decision (@next) was made by rules of its own: only an order or the count forbids it. */
 bool job_may_restart(const struct job *j, const struct job_next *next)
 {
         const struct cause *c = &j->attempt.outcome.cause;
@@ -625,6 +639,8 @@ static bool restart_scope(struct job *j, const struct cause *c, int status)
         bool again;
 
         words = attempt_newest_stderr(&j->attempt, c->rank, &told);
+        /* An outcome of its own judges this end alone: the outcome of the attempt has no failure
+         * yet. */
         outcome_exited(&o, c, status, false, false, words);
         job_sentence(j, &o.cause, why, sizeof(why));
         if (o.cause.kind == CAUSE_NONE)
@@ -641,6 +657,7 @@ static bool restart_scope(struct job *j, const struct cause *c, int status)
         return true;
 }
 
+/* A rank told to end for the restart of others is noted by its role, and by nothing else. */
 bool job_starts_again(struct job *j, const struct cause *c, int status, int code, bool stopped)
 {
         if (job_roles_is_ending(j->roles, c->rank) && !outcome_failed(&j->attempt.outcome)) {

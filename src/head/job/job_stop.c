@@ -45,6 +45,7 @@ enum {
         HOLD_START_MS = 2000,  /* for the nodes of which none has started a rank */
 };
 
+/* A grace time of 0 is KILL at once. */
 static void stop_nodes(struct job *j, uint32_t grace_ms)
 {
         for (struct node *n = NULL; (n = cluster_each_running(&j->cluster, n));) {
@@ -53,6 +54,7 @@ static void stop_nodes(struct job *j, uint32_t grace_ms)
         }
 }
 
+/* For the job the node is lost: its agent may still live, and ends its ranks by itself. */
 static void give_up_node(struct node *n)
 {
         node_break(n, LINK_TIMED_OUT, "did not end its ranks within the grace time");
@@ -133,6 +135,7 @@ static void on_hurry_tick(uv_timer_t *t)
         if (o->hurry_ticks >= 2 * HURRY_TICKS)
                 give_up_nodes(j);
         printer_abandon(j->attempt.printer, !filing);
+        /* Files that go on taking bytes are waited for without a limit. */
         o->hurried = o->hurry_ticks >= 2 * HURRY_TICKS && !filing;
         if (o->hurried)
                 uv_timer_stop(t);
@@ -168,6 +171,7 @@ static void describe_stop(const struct job *j, const struct cause *c, const char
                  grace);
 }
 
+/* `hnlaunch stop` may give another time than the options. */
 static uint64_t grace_of_stop(const struct job *j)
 {
         return j->orders.grace ? j->orders.grace - 1 : (uint64_t)j->config.options->grace_ms;
@@ -293,6 +297,9 @@ static bool hold_stop(struct job *j)
         return true;
 }
 
+/* The order of the questions counts. A drain or a look may take the failure over; without a living
+ * rank there is nothing to stop; roles may need their time; and a stop may have to wait for the
+ * rank that is to blame. */
 void job_failed(void *ctx, bool is_cause)
 {
         struct job *j = ctx;
@@ -318,12 +325,14 @@ void job_failed(void *ctx, bool is_cause)
         stop_job(j, c, why);
 }
 
+/* The program is there on one node at least: the refusals so far are those of some nodes only. */
 void job_rank_started(struct job *j)
 {
         if (j->orders.held)
                 job_failed(j, false);
 }
 
+/* While a host is drained, rank 0 may exit with 0 because it has saved. */
 void job_rank_succeeded(struct job *j, int rank)
 {
         struct attempt *a = &j->attempt;
@@ -339,6 +348,7 @@ void job_finish(void *ctx, const char *why)
         struct job *j = ctx;
         struct outcome *o = &j->attempt.outcome;
 
+        /* First, so that the ends of stopped ranks are no failures. */
         outcome_decide(o);
         if (o->exited < (size_t)j->attempt.plan->world_size)
                 stop_job(j, &o->cause, why);
@@ -405,6 +415,7 @@ const char *job_hang_cause(const struct job *j, int *ret_rank)
         return c->brief;
 }
 
+/* Stops the ranks also if @c is not the cause, as attempt_fail() alone would not. */
 void job_stop_for(void *ctx, const struct cause *c)
 {
         struct job *j = ctx;
@@ -473,6 +484,7 @@ void job_ordered(struct job *j, enum cause_kind kind, int number, const char *te
         if (text)
                 snprintf(c.text, sizeof(c.text), "%s", text);
         hang = job_hang_cause(j, &culprit);
+        /* A rank that has told why it fails is named before a hang. */
         if ((kind == CAUSE_STDOUT || !blame_told_rank(j, &c)) && hang) {
                 cause_blame(&c, culprit, j->orders.culprit->node, hang);
                 emit_hang(j, job_status_hang_ms(j->status)); /* of a look that a user asked for */
@@ -485,6 +497,7 @@ void job_signal_caught(uv_signal_t *s, int signo)
         job_signal(s->data, signo);
 }
 
+/* Between two attempts no node runs ranks, and the signal reaches nothing. */
 void job_signal_ranks(struct job *j, int signo)
 {
         for (struct node *n = NULL; (n = cluster_each_running(&j->cluster, n));) {
@@ -523,6 +536,8 @@ static bool is_drained(const struct job *j)
         return j->attempt.outcome.cause.kind == CAUSE_DRAIN;
 }
 
+/* A second order kills at once, as a second Ctrl-C does, unless the first stop was that of a
+ * drain. */
 void job_order_stop(struct job *j, int64_t grace_ms, int pid)
 {
         if (grace_ms >= 0)
@@ -554,6 +569,8 @@ void job_settle_drain(struct job *j)
         outcome_happened(&j->attempt.outcome, &c);
 }
 
+/* SIGTERM, as managers and clouds send it, is a notice to save. Ctrl-C and `hnlaunch stop` are
+ * not. */
 bool job_saved(const struct job *j)
 {
         const struct cause *c = &j->attempt.outcome.cause;
@@ -765,6 +782,7 @@ void job_end_look(struct job *j)
         stop_job(j, &j->attempt.outcome.cause, why);
 }
 
+/* Another attempt is ruled out first: all ranks may end during the look that follows. */
 void job_time_is_over(uv_timer_t *t)
 {
         struct job *j = t->data;
