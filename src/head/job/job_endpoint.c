@@ -57,6 +57,7 @@ static bool hosts_ranks(const struct endpoint_setup *s, size_t node)
         return plan_has_world(s->attempt->plan, node, s->world);
 }
 
+/* Whether the program of the world, such as torchrun, starts the ranks (--per-node). */
 static bool is_per_node(const struct endpoint_setup *s)
 {
         const struct plan *plan = s->attempt->plan;
@@ -86,6 +87,8 @@ static void add_peer_addrs(struct strv *peers, const struct endpoint_setup *s)
         }
 }
 
+/* The count of orders grows with each order, and falls with each answer: the answer to the last
+ * order brings the count to 0. */
 static void order_endpoint(struct endpoint_setup *s, size_t node, const struct endpoint_order *m)
 {
         struct buf *out = &s->cluster->nodes[node].out;
@@ -153,6 +156,8 @@ int job_endpoint_opened(struct endpoint_setup *s, size_t node, const struct fram
         return 0;
 }
 
+/* An agent that gets a second PROBE answers the first with an empty list, so the number of results
+ * counts only in the last answer. */
 int job_endpoint_probed(struct endpoint_setup *s, size_t node, const struct frame *f,
                         struct error *err)
 {
@@ -192,6 +197,7 @@ void job_endpoint_forget(struct endpoint_setup *s, size_t node)
 {
         job_ports_forget(&s->ports, node);
         s->orders[node] = (struct endpoint_orders){ 0 };
+        /* The next agent there promises a port of its own. */
         if (s->kept_promise == node + 1)
                 s->kept_promise = 0;
 }
@@ -223,6 +229,7 @@ static bool has_all_nodes(struct endpoint_setup *s)
         return true;
 }
 
+/* Breaks the nodes without an answer: has_all_nodes() is false then, and the wait ends. */
 static void on_patience_over(uv_timer_t *t)
 {
         struct endpoint_setup *s = t->data;
@@ -327,6 +334,7 @@ static enum job_step open_network(struct endpoint_setup *s, struct error *err)
         r = await_answers(s);
         if (r != 0)
                 return r;
+        /* Rank 0's node has no results: the agent there does not probe itself. */
         probed = xcalloc(s->cluster->n_nodes, sizeof(*probed));
         for (size_t i = 0; i < s->cluster->n_nodes; i++)
                 if (d->nodes[i].has_probed)
@@ -378,6 +386,7 @@ static enum job_step open_none(struct endpoint_setup *s, struct error *err)
         return r;
 }
 
+/* The counts of orders stay, for late answers. */
 static void forget_answers(struct endpoint_setup *s)
 {
         struct job_endpoint_node *nodes = s->result.nodes;
@@ -390,6 +399,7 @@ static void forget_answers(struct endpoint_setup *s)
         s->result = (struct job_endpoint){ 0 };
 }
 
+/* Sets the plan of the attempt, which the functions above read, before the launch does. */
 enum job_step job_endpoint_open(struct endpoint_setup *s, const struct plan *plan,
                                 struct error *err)
 {
@@ -408,6 +418,7 @@ enum job_step job_endpoint_open(struct endpoint_setup *s, const struct plan *pla
                 d->port = s->cluster->nodes[d->first].hello.free_port;
         s->kept_promise = d->first + 1;
         token_make(d->token, ENDPOINT_TOKEN);
+        /* For one address, also when several are tried: the agents try all at the same time. */
         d->timeout_ms = MAX(o->connect_timeout_ms, PROBE_MS);
         /* The port belongs to the program, which starts ranks of its own. */
         d->mode = is_per_node(s) ? STORE_LISTEN_NONE : o->store_listen;
@@ -456,6 +467,7 @@ static const char *interface_of_node(const struct endpoint_setup *s, size_t node
         return master_addr_iface(&s->cluster->nodes[node].hello, &d->candidates.v[d->chosen]);
 }
 
+/* Without candidates, in a world of one node, the address is 127.0.0.1. */
 void job_endpoint_fill_common(const struct endpoint_setup *s, struct launch_order *m)
 {
         const struct job_endpoint *d = &s->result;

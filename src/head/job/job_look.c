@@ -41,6 +41,7 @@ bool job_take_table(struct job *j, void (*take)(void *ctx, const struct rank_tab
         return job_status_take_table(j->status, take, ctx);
 }
 
+/* The highest number is kept: an answer with a higher number fails the node. */
 bool job_inspect(struct job *j, size_t node, const struct inspect_order *o)
 {
         struct node *n = &j->cluster.nodes[node];
@@ -53,6 +54,7 @@ bool job_inspect(struct job *j, size_t node, const struct inspect_order *o)
         return true;
 }
 
+/* Nodes connected or ordered later get the interval with the order (job_launch.c). */
 void job_sample(struct job *j, uint32_t interval_ms)
 {
         j->orders.samples_ms = interval_ms;
@@ -66,6 +68,7 @@ void job_sample(struct job *j, uint32_t interval_ms)
         }
 }
 
+/* A third Ctrl-\ within the time counts as a first again. */
 void job_show_ranks(struct job *j)
 {
         int64_t now = clock_ms();
@@ -78,6 +81,7 @@ void job_show_ranks(struct job *j)
                 job_status_show(j->status);
 }
 
+/* Acts as the signal does: two requests within WHY_MS ask for a closer look, too. */
 void job_show_status(struct job *j)
 {
         job_signal(j, SIGQUIT);
@@ -115,6 +119,7 @@ int64_t job_hang_ms(const struct job *j)
 
 /* --- the core file ---------------------------------------------------------------------------- */
 
+/* The signals with the action "Core" in signal(7). */
 static bool dumps_core(int signo)
 {
         static const int signals[] = { SIGQUIT, SIGILL,  SIGTRAP, SIGABRT, SIGBUS,
@@ -134,6 +139,7 @@ static bool has_told_stack(const struct job *j, int rank)
         return strstr(words, "Fatal Python error: ") && strstr(words, "(most recent call first)");
 }
 
+/* The first answer counts. The path of the core file comes in the field of a rank's wait. */
 void job_take_core(struct job *j, const struct inspected *m)
 {
         struct core_found *core = &j->attempt.core;
@@ -151,6 +157,7 @@ void job_take_core(struct job *j, const struct inspected *m)
         snprintf(core->problem, sizeof(core->problem), "%s", m->problem);
 }
 
+/* The agent has had the time of its tool and a second for the answer: the report goes without. */
 static void on_core_over(uv_timer_t *t)
 {
         struct job *j = t->data;
@@ -158,6 +165,8 @@ static void on_core_over(uv_timer_t *t)
         j->attempt.core.waits = false;
 }
 
+/* Asks the node of the cause only, and only after a signal with a core dump. The limits of the job
+ * end first, since the ranks have ended. */
 void job_read_core(struct job *j)
 {
         const struct cause *c = &j->attempt.outcome.cause;
@@ -192,11 +201,13 @@ void job_read_core(struct job *j)
 
 /* --- facts about a failure -------------------------------------------------------------------- */
 
+/* Whether a node without running ranks can be asked. */
 static bool has_agent(const struct node *n)
 {
         return !n->ended && (n->state == NODE_GONE || n->state == NODE_READY);
 }
 
+/* An answer clears the number of its node. */
 static bool lacks_facts(const struct job *j)
 {
         for (size_t i = 0; i < j->cluster.n_nodes; i++)
@@ -218,6 +229,8 @@ static void add_gpus(struct inspect_order *o, const struct job *j, const struct 
                 o->gpus[o->n_gpus++] = p->gpus.n ? (uint32_t)p->gpus.v[i] : n->hello.gpus[i].index;
 }
 
+/* A node without a question keeps the number 0, and nothing is waited for there. The limit is the
+ * age of the attempt: older facts do not count. */
 static void ask_facts(struct job *j, struct node *n, uint32_t number, const char *path)
 {
         struct inspect_order o = { .number = number, .what = INSPECT_FACTS };
@@ -278,6 +291,7 @@ static void ask_binding(struct job *j, struct node *n, int world, const uint32_t
         for (int i = 0; i < p->n_ranks; i++) {
                 const struct plan_rank *r = &plan->ranks[p->ranks.v[i]];
 
+                /* Ranks of other worlds take a share of the cores without being asked about. */
                 if (r->world != world && options_divides_cores(o, (size_t)r->program))
                         q.others[q.n_others++] = (struct bind_query_rank){ (uint32_t)r->rank, 0,
                                                                            (uint32_t *)r->gpus.v,
@@ -314,6 +328,7 @@ static void take_binding(const struct job_asked *asked, int node, struct bound_r
         }
 }
 
+/* BOUND has no number: each BIND has an answer, and late answers are dropped. */
 int job_take_bound(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
         struct bound m;
@@ -327,6 +342,7 @@ int job_take_bound(struct job *j, struct node *n, const struct frame *f, struct 
         return 0;
 }
 
+/* A node without ranks in the plan has no bindings. */
 static bool owes_bindings(const struct job *j)
 {
         for (size_t i = 0; i < j->cluster.n_nodes; i++) {
@@ -365,6 +381,7 @@ struct job_check {
         bool *waits; /* by node: an answer is still to come */
 };
 
+/* An answer comes in parts, the last of them without @more. Parts add to the facts before. */
 int job_take_checked(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
         struct job_check *c = j->asked ? j->asked->check : NULL;
@@ -387,6 +404,7 @@ int job_take_checked(struct job *j, struct node *n, const struct frame *f, struc
         return 0;
 }
 
+/* A failure in the outcome is an order to end here, as no ranks run: the wait ends. */
 static bool lacks_checks(const struct job *j)
 {
         for (size_t i = 0; !outcome_failed(&j->attempt.outcome) && i < j->cluster.n_nodes; i++)
@@ -424,6 +442,7 @@ enum job_step job_check(struct job *j, const struct check_order *order, struct c
 /* --- connections between nodes (`hnlaunch check`) -----------------------------------------------
  */
 
+/* All orders of a measure use the counter of inspections; job_measure_take() drops late answers. */
 int job_take_measured(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
         struct job_measure *to = j->asked ? j->asked->measure : NULL;
@@ -445,6 +464,7 @@ static bool lacks_measures(const struct job *j)
         return !outcome_failed(&j->attempt.outcome) && job_measure_owes(j->asked->measure);
 }
 
+/* Nodes without an answer take no part in later rounds, so only a single round waits for them. */
 static enum job_step await_measures(struct job *j, struct job_measure *m, uint64_t ms)
 {
         j->asked = &(struct job_asked){ .measure = m };
@@ -467,6 +487,7 @@ enum job_step job_measure_pairs(struct job *j, struct job_measure *m, struct che
         return await_measures(j, m, timeout_ms + MEASURE_MS);
 }
 
+/* The answers are not waited for: without a measure they are dropped. */
 void job_measure_end(struct job *j, struct job_measure *m)
 {
         job_measure_order_listen(m, ++j->orders.inspections, false);
@@ -476,6 +497,7 @@ void job_measure_end(struct job *j, struct job_measure *m)
 /* --- traces ------------------------------------------------------------------------------------
  */
 
+/* Does nothing while the answer to an earlier request is under way. */
 void job_ask_traces(struct job *j)
 {
         const struct plan *plan = j->attempt.plan;
@@ -495,6 +517,7 @@ void job_ask_traces(struct job *j)
         }
 }
 
+/* Gives up the traces still missing: both waits of job_fetch_traces() end. */
 static void on_traces_over(uv_timer_t *t)
 {
         struct job *j = t->data;
@@ -508,6 +531,7 @@ static void await_traces(struct job *j)
                 uv_run(&j->loop, UV_RUN_ONCE);
 }
 
+/* A request under way is waited for first, since job_ask_traces() would do nothing meanwhile. */
 void job_fetch_traces(struct job *j)
 {
         if (!j->config.traces || j->attempt.state == JOB_ENDED)

@@ -15,6 +15,7 @@
 #include "head/job/cluster.h"
 #include "head/model/master_addr.h"
 
+/* The best of the list; an order has MEASURE_ADDRS_MAX at most. */
 enum { ADDRS = 4 }; /* of a node that are tried */
 
 /* What was asked of a node. */
@@ -35,6 +36,7 @@ struct job_measure {
         char token[ENDPOINT_TOKEN + 1];
 };
 
+/* The token keeps other connections from being measured: both ends of a pair know the token. */
 struct job_measure *job_measure_create(struct cluster *c)
 {
         struct job_measure *m = xcalloc(1, sizeof(*m));
@@ -45,6 +47,7 @@ struct job_measure *job_measure_create(struct cluster *c)
         return m;
 }
 
+/* The pairs belong to the caller. */
 void job_measure_free(struct job_measure *m)
 {
         for (size_t i = 0; i < m->cluster->n_nodes; i++)
@@ -53,6 +56,7 @@ void job_measure_free(struct job_measure *m)
         free(m);
 }
 
+/* Before the launch: a node with ranks would measure their traffic. */
 static bool is_measurable(const struct node *n)
 {
         return !n->ended && n->state == NODE_READY;
@@ -60,6 +64,7 @@ static bool is_measurable(const struct node *n)
 
 /* --- orders ----------------------------------------------------------------------------------- */
 
+/* Sends an order. Each order has an answer, so the node owes an answer from now on. */
 static void send_measure(struct job_measure *m, size_t node, bool listen,
                          struct measure_target *targets, size_t n)
 {
@@ -101,6 +106,7 @@ static void list_peer_addresses(const struct job_measure *m, const struct check_
         to->n = MIN(to->n, (size_t)ADDRS);
 }
 
+/* Orders the node to connect to the peers of this round, and to go on listening meanwhile. */
 static void order_node_pairs(struct job_measure *m, size_t node)
 {
         struct measure_node *n = &m->nodes[node];
@@ -121,6 +127,8 @@ static void order_node_pairs(struct job_measure *m, size_t node)
         free(targets);
 }
 
+/* Pairs with a node that does not listen, and pairs beyond MEASURE_TARGETS_MAX of a node, stay
+ * untold: no order has them. */
 void job_measure_order_pairs(struct job_measure *m, uint32_t number, struct check_pair *pairs,
                              size_t n, uint32_t timeout_ms, bool sends)
 {
@@ -167,6 +175,7 @@ bool job_measure_take(struct job_measure *m, size_t node, const struct measured 
         if (from->n_results != n->n)
                 return false;
         n->owes = false;
+        /* Every answer repeats the port: an agent without its listener takes no further part. */
         n->port = from->port;
         snprintf(n->text, sizeof(n->text), "%s", from->text);
         for (size_t i = 0; i < n->n; i++) {
@@ -193,6 +202,7 @@ void job_measure_give_up(struct job_measure *m)
         }
 }
 
+/* A node lost meanwhile is not waited for. */
 bool job_measure_owes(const struct job_measure *m)
 {
         for (size_t i = 0; i < m->cluster->n_nodes; i++)

@@ -22,6 +22,8 @@
 #include "wire/endpoint_msg.h"
 
 enum {
+        /* A question is answered after OWNERS_TICKS full looks at the latest: ten seconds as a
+         * rule. */
         LOOK_MS = 1000,
         OWNERS_TICKS = 10,
 };
@@ -75,6 +77,7 @@ void job_owners_add_addrs(struct strv *to, const struct node *n)
                         strv_push(to, h->addrs[k].addr);
 }
 
+/* By address, then by node, so that equal pairs are neighbours. */
 static int compare_owner_addrs(const void *a, const void *b)
 {
         const struct owner_addr *x = a, *y = b;
@@ -129,6 +132,7 @@ static const struct owner_addr *find_owner_addr(struct job_owners *o, const unsi
 
 /* --- questions -------------------------------------------------------------------------------- */
 
+/* Frees a question; the timer rests while none is open. */
 static void drop_question(struct job_owners *o, struct owner_question *q)
 {
         HASH_DEL(o->open, q);
@@ -140,6 +144,7 @@ static void drop_question(struct job_owners *o, struct owner_question *q)
                 uv_timer_stop(&o->timer);
 }
 
+/* A GONE agent still answers, and may serve the endpoint. */
 static bool is_talking(const struct node *n)
 {
         return n->state >= NODE_READY && n->state <= NODE_GONE && !n->ended;
@@ -170,6 +175,7 @@ static void answer_asker(struct job_owners *o, struct owner_question *q)
         o->n_open -= q->n;
 }
 
+/* Then no further answer can change a verdict. */
 static bool are_all_users(const struct owner_question *q)
 {
         for (uint32_t i = 0; i < q->n; i++)
@@ -188,6 +194,7 @@ static void step_question(struct job_owners *o, struct owner_question *q)
                 drop_question(o, q);
 }
 
+/* Answers old questions. Each stays open for the late answers. */
 static void on_look(uv_timer_t *t)
 {
         struct job_owners *o = t->data;
@@ -235,6 +242,8 @@ static void ask_address_nodes(struct job_owners *o, struct owner_question *q,
         }
 }
 
+/* The limit counts connections in open questions: an agent that asks for more than it may is
+ * lost. */
 int job_owners_ask(struct job_owners *o, size_t node, const struct frame *f, struct error *err)
 {
         struct owners_request m;
@@ -259,6 +268,7 @@ int job_owners_ask(struct job_owners *o, size_t node, const struct frame *f, str
         if (!uv_is_active((uv_handle_t *)&o->timer))
                 uv_timer_start(&o->timer, on_look, LOOK_MS, LOOK_MS);
         ask_address_nodes(o, q, &m);
+        /* No node of the job has this address: the owner stays unknown. */
         q->unsure |= !q->n_nodes;
         owners_request_finish(&m);
         step_question(o, q);
@@ -302,6 +312,8 @@ int job_owners_answer(struct job_owners *o, size_t node, const struct frame *f, 
         if (owners_decode(&m, f, err) < 0)
                 return -err->code;
         HASH_FIND(hh, o->open, &m.number, sizeof(m.number), q);
+        /* Faults are a wrong number of owners, a second answer, and an answer without a
+         * question. */
         if (q && q->n == m.n && settle_node(q, node)) {
                 merge_owners(q, &m);
                 step_question(o, q);
@@ -312,6 +324,8 @@ int job_owners_answer(struct job_owners *o, size_t node, const struct frame *f, 
         return r;
 }
 
+/* For a lost node and for a GONE node without its agent. If the node has asked, too, is_talking()
+ * drops the answer. */
 void job_owners_lost(struct job_owners *o, size_t node)
 {
         struct owner_question *q, *tmp;

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * First all nodes try whom they reach, then, with @measure, bandwidth and latency are measured in
+ * rounds, and last the silent peers are tried again. The measure exists from the first port to the
+ * end of the last try (head/job/job_measure.h); job_peers_find() ends the measure in any case.
+ *
+ * The list of tries takes the pairs of the ring, and the unconnected pairs of the rounds: both are
+ * judged alike (head/check/peer_judge.h).
+ */
 #include "head/job/job_peers.h"
 
 #include <errno.h>
@@ -45,6 +53,8 @@ static enum job_step try_silent_again(struct job *j, struct job_measure *m, stru
         return r;
 }
 
+/* Notes which nodes do not listen, then tries the ring of the others. The time is the seed of the
+ * ring: repeated checks test other pairs. */
 static enum job_step find_reachable(struct job *j, struct job_measure *m, struct job_peers *to)
 {
         for (size_t i = 0; i < to->n_tested; i++) {
@@ -67,6 +77,7 @@ static void keep_failures(struct job_peers *to, const struct check_pair *pairs, 
         }
 }
 
+/* Earlier results name hosts: their nodes may have other numbers now. */
 static void expect_as_before(const struct job *j, const json_t *base, struct job_peers *to)
 {
         const char **hosts = xcalloc(to->n_tested, sizeof(*hosts));
@@ -77,6 +88,8 @@ static void expect_as_before(const struct job *j, const json_t *base, struct job
         free(hosts);
 }
 
+/* One round is a matching, so no node takes part in two measurements at once. The book decides on
+ * more rounds by the results so far. */
 static enum job_step measure_rounds(struct job *j, struct job_measure *m, const json_t *base,
                                     struct job_peers *to)
 {

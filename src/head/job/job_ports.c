@@ -22,6 +22,8 @@ void job_ports_init(struct job_ports *p, struct port_names names, size_t n_nodes
         p->nodes = xcalloc(n_nodes, sizeof(*p->nodes));
 }
 
+/* Frees the answer to the order before. The agent itself closes those ports, with the next order or
+ * at the start of the ranks. */
 static void forget_answer(struct job_ports_node *n)
 {
         if (n->held)
@@ -61,6 +63,7 @@ void job_ports_order(struct job_ports *p, struct node *nodes, const struct plan 
                                                                           (int)p->world);
                 if (!n->wanted)
                         continue;
+                /* A node without ports gets no order, and owes no answer. */
                 n->orders++;
                 mark = world_begin(&nodes[i].out, p->world);
                 number_encode(&nodes[i].out, MSG_PORTS, n->wanted);
@@ -81,6 +84,7 @@ int job_ports_held(struct job_ports *p, const struct node *n, const struct frame
         if (!of->orders) {
                 r = err_set(err, EPROTO, "message out of turn: PORTS_HELD without an order");
         } else if (!--of->orders && of->wanted && !of->held) {
+                /* All ports, or none with the reason: an agent never holds a part. */
                 if (m.n == of->wanted || (!m.n && *m.text)) {
                         of->held = xcalloc(1, sizeof(m));
                         *of->held = m;
@@ -103,6 +107,7 @@ bool job_ports_owed(const struct job_ports *p, size_t node)
         return p->nodes[node].wanted && !p->nodes[node].held;
 }
 
+/* An answer without numbers is a refusal, as every order wants a port at least. */
 bool job_ports_refused(const struct job_ports *p, size_t node)
 {
         return p->nodes[node].held && !p->nodes[node].held->n;
@@ -118,6 +123,7 @@ const char *job_ports_refusal(const struct job_ports *p, size_t *ret_node)
         return i < p->n_nodes ? p->nodes[i].held->text : NULL;
 }
 
+/* The first number of rank 0's node, if ordered in this attempt. */
 uint32_t job_ports_master(const struct job_ports *p)
 {
         const struct ports_held *held = p->nodes[p->first].held;
@@ -138,6 +144,7 @@ void job_ports_fill(const struct job_ports *p, struct launch_first_node *m)
         }
 }
 
+/* Ranks of a replica share the ports of the instance, held by the node of the instance. */
 const uint32_t *job_ports_of_rank(const struct job_ports *p, const struct plan *plan, int rank)
 {
         int instance = role_instance_of(p->names.book, plan, rank);

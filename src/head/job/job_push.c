@@ -31,6 +31,7 @@
 
 enum {
         MEMORY = 256 << 20, /* for bytes under way to all nodes together */
+        /* Two CHUNKs: a second may be under way while the first is written. */
         WINDOW_MIN = 2 * (PUSH_CHUNK_MAX + PUSH_CHUNK_COST),
         WINDOW_MAX = 4 << 20, /* 80 MB/s over 50 ms */
         OFFERS = 64 << 20,    /* bytes of manifests under way together */
@@ -82,6 +83,7 @@ static struct job_push_node *state_of(const struct job_push *p, const struct nod
         return &p->nodes[n->index];
 }
 
+/* All changes of a state go this way: in[] has to stay right. */
 static void set_push_state(struct job_push *p, struct job_push_node *s, enum push_state state)
 {
         p->in[s->state]--;
@@ -89,6 +91,7 @@ static void set_push_state(struct job_push *p, struct job_push_node *s, enum pus
         s->state = state;
 }
 
+/* Also a node whose push has ended, until job_push_forget(). */
 bool job_push_takes_part(const struct job_push *p, size_t node)
 {
         return p->nodes[node].state != PUSH_NOT;
@@ -120,6 +123,7 @@ static void offer_next(struct job_push *p)
                 if (p->nodes[p->queue].state != PUSH_QUEUED)
                         continue;
                 m.node = (uint32_t)n->index;
+                /* Without a ping for so long the agent takes the head for lost. */
                 m.silence_ms = heartbeat_agent_ms(p->heartbeat, n);
                 push_offer_encode(&n->out, &m);
                 set_push_state(p, state_of(p, n), PUSH_OFFERED);
@@ -206,6 +210,7 @@ static void send_within_credit(struct job_push *p, struct node *n)
         node_flush(n);
 }
 
+/* The parent has more bytes, or another state: waiting children may get some now. */
 static void send_to_children(struct job_push *p, const struct node *n)
 {
         for (int i = state_of(p, n)->first_child; i >= 0; i = p->nodes[i].next_sibling)
@@ -228,6 +233,7 @@ static void wake_sharing_nodes(struct job_push *p)
         }
 }
 
+/* Whether the answer makes sense: some files of the manifest, or another node as the holder. */
 static bool wants_files(const struct job_push *p, const struct node *n,
                         const struct push_want *want)
 {
@@ -289,6 +295,7 @@ int job_push_want(struct job_push *p, struct node *n, const struct frame *f, str
         return 0;
 }
 
+/* A TAKEN counts a single CHUNK: its bytes and PUSH_CHUNK_COST. */
 int job_push_taken(struct job_push *p, struct node *n, const struct frame *f, struct error *err)
 {
         struct job_push_node *s = state_of(p, n);
@@ -362,6 +369,7 @@ int job_push_pushed(struct job_push *p, struct node *n, const struct frame *f, s
 
 /* --- the whole --- */
 
+/* Looks at the nodes only if any node has failed at all. */
 static bool has_lost_node(const struct job_push *p)
 {
         for (size_t i = 0; i < p->cluster->n_nodes && p->cluster->failed; i++)
@@ -385,6 +393,8 @@ static void tick(uv_timer_t *t)
                                                         .count = (int64_t)p->wanted });
 }
 
+/* Another agent has none of the files, and may run on another machine. Only between two pushes: the
+ * links of the tree to this node are made anew by the next push. */
 void job_push_forget(struct job_push *p, size_t node)
 {
         push_want_finish(&p->nodes[node].want);
@@ -401,6 +411,8 @@ static size_t queue_nodes(struct job_push *p, const struct plan *plan)
 
         p->queue = 0;
         for (size_t i = 0; i < p->cluster->n_nodes; i++) {
+                /* With restarts a spare host gets the files, too: a later attempt may move ranks
+                 * there. */
                 bool used = plan->nodes[i].n_ranks || p->cluster->options->max_restarts;
 
                 if (p->cluster->nodes[i].state == NODE_FAILED)

@@ -58,6 +58,7 @@ static char *find_instance_address(const struct job_role_ports *p, size_t node, 
 
 /* --- the book --- */
 
+/* Returns the reserved ports of the instance of a rank. Only for a role with ports. */
 static const uint32_t *find_numbers(const struct job_role_ports *p, const struct plan_rank *r)
 {
         const struct endpoint_setup *s = world_endpoints_get(p->endpoints, (uint32_t)r->world);

@@ -96,6 +96,7 @@ static void on_join_time(uv_timer_t *t);
 
 /* --- telling --- */
 
+/* Tells the messages, and frees them. */
 static void say_status(const struct job_status *s, struct diags *d)
 {
         if (s->config->say)
@@ -403,6 +404,8 @@ static void on_seek(uv_timer_t *t)
         }
 }
 
+/* A world has shown no sign of life for --hang-after: the look that begins here asks the nodes
+ * itself. */
 static void on_quiet(uv_timer_t *t)
 {
         struct job_status *s = t->data;
@@ -419,6 +422,7 @@ static void start_look(uv_timer_t *t, uv_timer_cb fn, int64_t time_ms)
         uv_timer_start(t, fn, (uint64_t)period, (uint64_t)period);
 }
 
+/* Clears what counts for one attempt only, and sets each timer anew that the options want. */
 void job_status_launched(struct job_status *s)
 {
         const struct options *o = s->cluster->options;
