@@ -80,6 +80,7 @@ struct job_roles *job_roles_create(struct cluster *c, struct attempt *a,
         return r;
 }
 
+/* Drops the state of an attempt. The count of restarts and the rule stay. */
 static void drop_roles(struct job_roles *r)
 {
         if (r->order)
@@ -121,6 +122,7 @@ static const char *find_role_name(const struct job_roles *r, int role)
         return options_role(r->config->options, (size_t)role)->name;
 }
 
+/* A role has the number of its program. */
 static int find_own_role(const struct job_roles *r, int rank)
 {
         return r->attempt->plan->ranks[rank].program;
@@ -128,6 +130,8 @@ static int find_own_role(const struct job_roles *r, int rank)
 
 /* --- the rules -------------------------------------------------------------------------------- */
 
+/* Fills in the rule of a role from the options; the number of its ranks is set before. Without
+ * replicas each rank is an instance, without --max-restarts no ranks start again. */
 static void make_rule(const struct job_roles *r, size_t role, struct role_rule *rule)
 {
         const struct options *o = r->config->options;
@@ -159,6 +163,8 @@ static void make_roles(struct job_roles *r)
                 struct role_rule *rule = &r->rules[plan->ranks[i].program];
                 struct running_role *role = &r->roles[plan->ranks[i].program];
 
+                /* Ranks of a role have neighbouring numbers: the first rank and the number of ranks
+                 * tell all. */
                 role->first = rule->n_ranks ? role->first : i;
                 role->unstarted = ++rule->n_ranks;
         }
@@ -169,6 +175,7 @@ static void make_roles(struct job_roles *r)
 
 /* --- worlds ----------------------------------------------------------------------------------- */
 
+/* Notes that the orders are sent, so the caller has to send them. */
 bool job_roles_begin_world(struct job_roles *r, uint32_t world)
 {
         const struct plan_world *w;
@@ -185,6 +192,7 @@ bool job_roles_begin_world(struct job_roles *r, uint32_t world)
         return true;
 }
 
+/* Without roles all worlds begin with the launch. */
 bool job_roles_has_begun(const struct job_roles *r, int world)
 {
         return !r || r->ordered[world];
@@ -198,6 +206,8 @@ bool job_roles_have_begun(const struct job_roles *r)
         return true;
 }
 
+/* Whether decisions of role_order count: from the launch to the last decision, while the job runs.
+ * When something else stops the job, roles decide nothing more. */
 static bool is_order_open(const struct job_roles *r)
 {
         return r && r->order && !r->over && r->attempt->state == JOB_RUNNING;
@@ -216,6 +226,7 @@ bool job_roles_await(const struct job_roles *r, size_t node)
         return false;
 }
 
+/* Keeps job_wait() going while no node runs ranks, but some are still to be ordered. */
 bool job_roles_wait(const struct job_roles *r)
 {
         return is_order_open(r) && (!job_roles_have_begun(r) || role_again_waits(r->again));
@@ -245,6 +256,7 @@ static void name_waiter(const struct job_roles *r, int role, char *to, size_t si
                 }
 }
 
+/* Writes the text of a ROLE_FAIL: the rank, its end or its silence, and which role needs it. */
 static void describe_role_failure(const struct job_roles *r, const struct role_decision *d,
                                   char *to, size_t size)
 {
@@ -280,6 +292,8 @@ static struct role_span find_decided_ranks(const struct job_roles *r, const stru
         return (struct role_span){ first + from, n };
 }
 
+/* A time of its own (--drain) is counted by role_order, which decides again at the end. Without one
+ * KILL follows after the grace time. */
 static void terminate_role(struct job_roles *r, const struct role_decision *d)
 {
         const struct role_span s = find_decided_ranks(r, d);
@@ -303,6 +317,7 @@ static void start_role_again(struct job_roles *r, const struct role_decision *d)
         role_again_start(r->again, d->role, &s);
 }
 
+/* Warns of a helper that has ended, failed or not, while the job goes on. */
 static void tell_ended_role(struct job_roles *r, const struct role_decision *d)
 {
         char who[PLAN_RANK_NAME_MAX + 110];
@@ -322,6 +337,7 @@ static void tell_ended_role(struct job_roles *r, const struct role_decision *d)
         diags_finish(&diags);
 }
 
+/* Makes a rule of roles the cause of the failure, unless the rank itself has become the cause. */
 static void fail_by_role(struct job_roles *r, const struct role_decision *d)
 {
         struct cause c = attempt_cause(r->attempt, CAUSE_ROLE);
@@ -401,6 +417,8 @@ static void carry_out(struct job_roles *r)
         int64_t limit;
         bool starts = false;
 
+        /* The queue is emptied in any case. A decision may close the order, and later decisions
+         * have no effect. */
         while (role_order_next(r->order, &d)) {
                 if (!is_order_open(r))
                         continue;
@@ -427,12 +445,16 @@ static void carry_out(struct job_roles *r)
                         if (d.reason == ROLE_END_DONE)
                                 r->ops->finish(r->ctx, "the roles of --main have ended");
                         else
+                                /* job_failed() asks job_roles_drain() again, which declines now,
+                                 * and stops all ranks. */
                                 r->attempt->failed(r->attempt->ctx, true);
                         break;
                 }
         }
         if (role_order_lingers(r->order))
                 outcome_decide(&r->attempt->outcome); /* no failure counts any more */
+        /* Once for all roles starting now: a world of several roles begins when each of them has
+         * begun. */
         if (starts && is_order_open(r))
                 r->ops->order_worlds(r->ctx, r->launch);
         for (size_t i = 0; is_order_open(r) && i < r->n; i++)
@@ -453,6 +475,7 @@ static void act_on_limit(uv_timer_t *t)
         carry_out(r);
 }
 
+/* The first roles are ordered from inside, by ops.order_worlds(). */
 bool job_roles_launch(struct job_roles *r, const struct job_launch *l)
 {
         if (!r)
@@ -465,6 +488,7 @@ bool job_roles_launch(struct job_roles *r, const struct job_launch *l)
 
 /* --- inputs ----------------------------------------------------------------------------------- */
 
+/* A first start is told by tell_awaited(), and only if the role had to wait. */
 static void tell_started_again(const struct job_roles *r, int role)
 {
         const char *name = find_role_name(r, role);
@@ -477,6 +501,7 @@ static void tell_started_again(const struct job_roles *r, int role)
                                                         .brief = name });
 }
 
+/* A role has started with the last of its ranks, or of the ranks of a restart. */
 void job_roles_started(struct job_roles *r, int rank)
 {
         int role = r ? find_own_role(r, rank) : -1;
@@ -517,6 +542,7 @@ size_t job_roles_allowed(const struct job_roles *r)
         return r ? r->allowed : 0;
 }
 
+/* The decision may order other ranks, or end the job, from inside. */
 void job_roles_ended(struct job_roles *r, int rank, int code, int signal)
 {
         int role = r ? find_own_role(r, rank) : -1;
@@ -544,6 +570,7 @@ static void end_lost_ranks(struct job_roles *r)
         carry_out(r);
 }
 
+/* Otherwise the loss is the failure that ends the job, and no end of ranks is waited for. */
 void job_roles_lost(struct job_roles *r)
 {
         if (is_order_open(r) && (r->fails || role_order_lingers(r->order)))
@@ -552,6 +579,8 @@ void job_roles_lost(struct job_roles *r)
 
 /* --- restarts --------------------------------------------------------------------------------- */
 
+/* The pause is over. Each world with ranks in the span has one restart more; worlds of a span are
+ * neighbours. Does nothing if the job has been stopped meanwhile. */
 static void order_ranks_again(void *ctx, int role UNUSED, const struct role_span *s)
 {
         struct job_roles *r = ctx;
@@ -606,6 +635,7 @@ bool job_roles_can_restart(const struct job_roles *r, int rank, int code)
                role_order_may_restart(r->order, role, rank - r->roles[role].first, code);
 }
 
+/* The ranks of a role are divided evenly between its instances, as in role_order.h. */
 struct role_span job_roles_find_scope(const struct job_roles *r, int rank)
 {
         int role = find_own_role(r, rank), own = rank - r->roles[role].first;
@@ -627,6 +657,8 @@ bool job_roles_has_ended(const struct job_roles *r, int rank)
         return role_order_has_ended(r->order, role, rank - r->roles[role].first);
 }
 
+/* Counts the restart with the decision: the ranks start later, when the last of the scope has
+ * ended. */
 void job_roles_restart(struct job_roles *r, int rank)
 {
         int role = find_own_role(r, rank);
@@ -636,6 +668,8 @@ void job_roles_restart(struct job_roles *r, int rank)
         carry_out(r);
 }
 
+/* Roles without --drain are not stopped yet. If no role has it, ROLE_END comes from inside, and the
+ * job is being stopped when this returns. */
 bool job_roles_drain(struct job_roles *r, const struct cause *c)
 {
         bool of_rank = r && c->rank >= 0;

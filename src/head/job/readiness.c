@@ -47,6 +47,7 @@ struct readiness {
 
 /* --- life cycle --- */
 
+/* Gives each rank the first rank of its instance, and numbers the instances of a role by rank. */
 static void number_instances(struct readiness *r, const struct role_book *book)
 {
         const struct plan *plan = r->plan;
@@ -61,6 +62,8 @@ static void number_instances(struct readiness *r, const struct role_book *book)
         }
 }
 
+/* What init_process_group() puts in front of a key: nothing, or its group in one of two
+ * spellings. */
 static const char *const key_groups[] = { "", "default_pg/", "default_pg/0//" };
 
 /* Adds the forms of the key in the store of ranks with the number @restart in HN_RESTART. */
@@ -71,6 +74,7 @@ static void add_key_forms(struct ready_role *role, int restart)
                            role->how->text);
 }
 
+/* The last form is of libhnlaunch, the others are of PyTorch. */
 static void begin_keys(struct ready_role *role, const struct attempt *a)
 {
         role->keys = xcalloc(a->plan->n_worlds, sizeof(*role->keys));
@@ -80,6 +84,7 @@ static void begin_keys(struct ready_role *role, const struct attempt *a)
         strv_push(&role->key_forms, role->how->text);
 }
 
+/* The stores of the attempt exist by now. Their pointer stays when a world gets an empty store. */
 struct readiness *readiness_create(const struct options *o, const struct role_book *book,
                                    const struct attempt *a, void (*ready)(void *ctx, int rank),
                                    void *ctx)
@@ -136,10 +141,13 @@ bool readiness_is_asked(const struct readiness *r, int rank)
 {
         const struct ready_role *role = r ? find_ready_role(r, rank) : NULL;
 
+        /* The kinds up to READY_FILE are tested by the agent of the instance's first rank, the
+         * others here. */
         return role && role->how->kind != READY_START && role->how->kind <= READY_FILE &&
                r->ranks[rank].started && r->ranks[rank].first == rank;
 }
 
+/* Any rank of a replica makes the whole replica ready. */
 bool readiness_note(struct readiness *r, int rank, struct ready_instance *ret)
 {
         int first = r ? r->ranks[rank].first : rank;
@@ -161,6 +169,7 @@ void readiness_ended(struct readiness *r, int rank)
                 r->ranks[rank].started = false;
 }
 
+/* Earlier forms of the key stay in the list: other ranks of the world have the number of before. */
 void readiness_forget(struct readiness *r, const struct role_span *s, int restart)
 {
         struct ready_role *role = r ? find_ready_role(r, s->first) : NULL;
@@ -189,6 +198,8 @@ static bool has_ready_key(const struct readiness *r, const struct ready_role *ro
         return found;
 }
 
+/* A key is looked for until found. Ranks that have not started yet are told by
+ * readiness_started(). */
 void readiness_store(struct readiness *r, uint32_t world)
 {
         const struct plan_world *w;
@@ -208,6 +219,7 @@ void readiness_store(struct readiness *r, uint32_t world)
         }
 }
 
+/* STARTED may come behind the request that writes the key. */
 void readiness_started(struct readiness *r, int rank)
 {
         const struct ready_role *role;
@@ -223,6 +235,7 @@ void readiness_started(struct readiness *r, int rank)
 
 /* --- lines --- */
 
+/* What is left of a process that has ended for a restart is skipped. */
 void readiness_output(struct readiness *r, int rank, uint8_t stream, const void *data, size_t len)
 {
         const struct ready_role *role = r ? find_ready_role(r, rank) : NULL;

@@ -48,6 +48,7 @@ struct role_again {
 
 static void on_again_due(uv_timer_t *t);
 
+/* Called after each change of the list: the timer is that of the entry due first. */
 static void set_again_timer(struct role_again *a)
 {
         int64_t first = INT64_MAX;
@@ -68,6 +69,7 @@ static void add_again_span(struct role_again *a, struct again_span s)
         set_again_timer(a);
 }
 
+/* With .ends the agents know that the end of the ranks is ordered. */
 static void kill_span(const struct role_again *a, const struct role_span *s)
 {
         cluster_signal_ranks(a->cluster, &(struct ranks_signal){ .signo = SIGKILL,
@@ -108,6 +110,7 @@ void role_again_stop(struct role_again *a, const struct role_span *s)
         add_again_span(a, (struct again_span){ *s, -1, clock_ms() + a->grace_ms });
 }
 
+/* The ranks have ended before the grace time: KILL would reach the next processes. */
 static void drop_kills(struct role_again *a, const struct role_span *s)
 {
         for (size_t i = 0; i < a->n;)
@@ -118,6 +121,8 @@ static void drop_kills(struct role_again *a, const struct role_span *s)
         set_again_timer(a);
 }
 
+/* Returns the entry of a span, a new one without crashes for the first. Valid until the next
+ * call. */
 static struct again_crashes *find_crashes(struct role_again *a, int first)
 {
         for (size_t i = 0; i < a->n_crashes; i++)
@@ -139,6 +144,7 @@ static uint64_t find_pause(struct role_again *a, const struct role_span *s)
         ms = c->n ? (int64_t)BACKOFF_MS << MIN(c->n - 1, 16) : 0;
         ms = MIN(ms, (int64_t)BACKOFF_MAX_MS);
         c->n++;
+        /* The start to come, at the end of the pause. */
         c->began_ms = now + ms;
         return (uint64_t)ms;
 }
@@ -162,6 +168,7 @@ bool role_again_waits(const struct role_again *a)
 
 /* ---- counts ---- */
 
+/* The list grows with the highest world that has started again; others have 0. */
 void role_again_count(struct role_again *a, uint32_t world)
 {
         if (world >= a->n_worlds) {
@@ -203,6 +210,7 @@ void role_again_free(struct role_again *a)
         free(a);
 }
 
+/* The counts stay, since HN_RESTART never falls within a run. */
 void role_again_forget(struct role_again *a)
 {
         a->n = 0;

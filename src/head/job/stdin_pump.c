@@ -67,6 +67,8 @@ static void on_source_closed(uv_handle_t *h)
         free(h->data);
 }
 
+/* A source whose read waits in a thread is freed by on_piece(), one with a handle when that is
+ * closed. */
 static void leave_source(struct stdin_pump *p)
 {
         struct stdin_source *s = p->source;
@@ -133,10 +135,12 @@ static void pump_piece(struct stdin_pump *p, const void *data, size_t len)
                         send_stdin(n, MSG_EVERY_RANK, data, len);
         else if (one->state == NODE_RUNNING)
                 send_stdin(one, (uint32_t)p->rank, data, len);
+        /* Also where no rank runs: the bytes are gone. */
         p->sent += len;
         update_pause(p);
 }
 
+/* An ioctl() to a terminal that has hung up fails with EIO, while read() returns 0 as at an end. */
 static bool has_hung_up(int fd)
 {
         struct termios t;
@@ -163,6 +167,7 @@ static void count_interrupts(struct interrupts *i, const char *data, size_t len)
         int64_t now = clock_ms();
 
         for (const char *c = data; (c = memchr(c, CTRL_C, len - (size_t)(c - data))); c++) {
+                /* The place to be written next has the oldest of the last three. */
                 i->at_ms[i->n++ % INTERRUPTS] = now;
                 if (i->n < INTERRUPTS || now - i->at_ms[i->n % INTERRUPTS] > INTERRUPTS_MS)
                         continue;
@@ -177,6 +182,7 @@ static void on_stdin(uv_stream_t *stream, ssize_t got, const uv_buf_t *b)
 
         if (got > 0 && s->pump->interrupts.fn)
                 count_interrupts(&s->pump->interrupts, b->base, (size_t)got);
+        /* The terminal has echoed the line, and the cursor stands on the next one. */
         if (got > 0 && s->h.handle.type == UV_TTY && memchr(b->base, '\n', (size_t)got))
                 say_after_entry(s->fd);
         if (got > 0)
@@ -212,6 +218,7 @@ static void on_piece(struct thread_pool_work *w, int status UNUSED)
         }
 }
 
+/* One read at a time: the buffer belongs to the thread until on_piece(). */
 static void read_next_piece(struct stdin_source *s)
 {
         s->reading = true;
@@ -260,6 +267,7 @@ static int begin_source(struct stdin_pump *p, int fd, bool lent)
         p->source = s;
         if (!s->is_file)
                 s->h.handle.data = s;
+        /* A paused pump begins to read with the next CREDIT (update_pause()). */
         if (!p->paused && s->is_file)
                 read_next_piece(s);
         else if (!p->paused)
@@ -305,6 +313,7 @@ int stdin_pump_lend(struct stdin_pump *p, int fd, struct error *err)
         return r;
 }
 
+/* With a lent source end_source() sends the end, behind the last bytes. */
 void stdin_pump_end(struct stdin_pump *p)
 {
         if (!p || p->ended)
@@ -330,6 +339,7 @@ int stdin_pump_credit(struct stdin_pump *p, int rank, uint32_t bytes)
 {
         if (!p || (p->rank >= 0 && rank != p->rank))
                 return -EPROTO;
+        /* A CREDIT that was under way when the rank ended. */
         if (p->taken[rank] == UINT64_MAX)
                 return 0;
         if (bytes > p->sent - p->taken[rank])

@@ -98,6 +98,8 @@ static struct store_client *find_store_client(struct store_server *r, int node, 
         return &c->v[low];
 }
 
+/* Ends the waits of the client without replies. Moves the clients behind: pointers to them
+ * change. */
 static void remove_store_client(struct store_server *r, int node, struct store_client *gone)
 {
         struct store_clients *c = &r->clients[node];
@@ -194,6 +196,7 @@ static void on_hello(struct store_server *r, int node, const struct store_reques
         r->has_joined[rank] = true;
 }
 
+/* The same for each client of a world: its nodes, and the node of each rank. */
 static void on_topology(struct store_server *r, uint64_t owner, uint32_t tag)
 {
         struct buf b = BUF_INIT;
@@ -206,6 +209,7 @@ static void on_topology(struct store_server *r, uint64_t owner, uint32_t tag)
         buf_finish(&b);
 }
 
+/* Returns a text with a 0 at the end, which the bytes of a request lack. */
 static char *copy_request_text(struct bytes b)
 {
         char *text = xcalloc(1, b.len + 1);
@@ -215,6 +219,7 @@ static char *copy_request_text(struct bytes b)
         return text;
 }
 
+/* Passes a report on to the job. A client waits for the reply to STORE_ABORT only, sent before. */
 static void on_report(struct store_server *r, int rank, const struct store_request *req)
 {
         char *kind = copy_request_text(req->key), *text = copy_request_text(req->text);
@@ -300,6 +305,8 @@ static int check_named_ranks(const struct store_server *r, int node,
         return 0;
 }
 
+/* A request that does not decode, or that names ranks of other nodes, is the fault of the agent. A
+ * client's mistake is answered by STORE_INVALID. */
 int store_server_receive(struct store_server *r, int node, const void *body, size_t len,
                          struct error *err)
 {
@@ -333,6 +340,7 @@ static void broadcast_event(struct store_server *r, enum store_event_kind kind, 
         }
 }
 
+/* The event leaves first: a client knows of the rank when its own call fails. */
 void store_server_rank_failed(struct store_server *r, int rank, const char *text)
 {
         broadcast_event(r, STORE_RANK_FAILED, rank, (int)r->topology.node_of_rank[rank], text);
@@ -344,11 +352,13 @@ bool store_server_has_joined(const struct store_server *r, int rank)
         return r->has_joined[rank];
 }
 
+/* No event: an end with 0 is news only to waits for the rank. */
 void store_server_rank_exited(struct store_server *r, int rank)
 {
         store_rank_exited(r->store, rank);
 }
 
+/* Counts for no rank, and the reply goes nowhere. */
 void store_server_set(struct store_server *r, const char *key, const char *value)
 {
         struct store_request req = { .op = STORE_SET,
@@ -363,6 +373,8 @@ bool store_server_has(const struct store_server *r, const char *key)
         return store_has(r->store, bytes_of(key));
 }
 
+/* The waits of the node go first, without replies; then all clients learn of the node; and then
+ * waits for its ranks end. */
 void store_server_node_lost(struct store_server *r, int node)
 {
         char text[512];
@@ -379,6 +391,7 @@ void store_server_node_lost(struct store_server *r, int node)
                 store_rank_failed(r->store, (int)r->ranks[i], text);
 }
 
+/* Sent before @stopping is set, which silences all later events. */
 void store_server_stop_requested(struct store_server *r, const char *text)
 {
         broadcast_event(r, STORE_STOP_REQUESTED, -1, -1, text);

@@ -67,6 +67,8 @@ struct turns *turns_create(const struct plan *plan)
         return t;
 }
 
+/* A rank that starts again keeps its bits up to the first message of the new process: until then
+ * output is that of the old one. */
 void turns_order(struct turns *t, const struct plan *plan, const struct role_span *s)
 {
         for (int i = s->first; i < s->first + s->size; i++) {
@@ -91,6 +93,7 @@ void turns_destroy(struct turns *t)
         free(t);
 }
 
+/* Returns -EPROTO, for a rank that may not exist at all. */
 static int refuse_turn(struct error *err, uint8_t type, uint32_t rank, const char *why)
 {
         return err_set(err, EPROTO, "message out of turn: %s of rank %u, which %s", msg_name(type),
@@ -132,11 +135,13 @@ int turns_take(struct turns *t, int node, uint8_t type, uint32_t rank, struct er
         return 0;
 }
 
+/* True also for a node that was ordered nothing. */
 bool turns_ended(const struct turns *t, int node)
 {
         return !t->nodes[node].running;
 }
 
+/* A refused rank stays counted in @running: there is no EXITED for it. */
 int turns_refused(struct turns *t, int node, uint32_t rank, struct error *err)
 {
         if (rank != MSG_NO_RANK && turns_take(t, node, MSG_REFUSED, rank, err) < 0)
@@ -148,6 +153,7 @@ int turns_refused(struct turns *t, int node, uint32_t rank, struct error *err)
         return 0;
 }
 
+/* A node that was ordered nothing does not count. */
 bool turns_all_refused(const struct turns *t)
 {
         return !t->unrefused && !t->started;
@@ -165,6 +171,7 @@ bool turns_any_started(const struct turns *t)
         return t->started;
 }
 
+/* MSG_OUTPUT has no entry in turn_of[]: the bits of the streams decide, also after EXITED. */
 int turns_output(struct turns *t, int node, uint32_t rank, uint8_t stream, size_t len,
                  struct error *err)
 {
@@ -180,6 +187,7 @@ int turns_output(struct turns *t, int node, uint32_t rank, uint8_t stream, size_
         return 0;
 }
 
+/* Not again when ranks start again within the attempt. */
 int turns_nccl(struct turns *t, int node, struct error *err)
 {
         if (t->nodes[node].has_nccl)

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A setup is made for the first attempt that has the world, and kept for all later ones: answers to
+ * orders of an earlier attempt have to find the counts of orders there.
+ *
+ * Worlds are opened one after the other, since each waits for its nodes by itself
+ * (head/job/job_endpoint.c). A message finds the setup by the number of its world; what happens to
+ * a node is told to all setups.
+ */
 #include "head/job/world_endpoints.h"
 
 #include <stdlib.h>
@@ -17,6 +25,7 @@ struct world_endpoints {
         uint32_t n, last;
 };
 
+/* Setups are pointers: timers in them must not move when the list grows. */
 static void add_setup(struct world_endpoints *w)
 {
         w->v = xrealloc(w->v, w->n + 1, sizeof(struct endpoint_setup *));
@@ -66,6 +75,8 @@ enum job_step world_endpoints_open(struct world_endpoints *w, const struct plan 
         for (uint32_t i = 0; r == JOB_DONE && i < plan->n_worlds; i++) {
                 if (i == w->n)
                         add_setup(w);
+                /* Before the opening: world_endpoints_last() is to find the setup that has
+                 * failed. */
                 w->last = i;
                 r = job_endpoint_open(w->v[i], plan, err);
         }

@@ -29,6 +29,7 @@ struct world_servers {
 
 /* --- callbacks: ranks of a world get their numbers in the job --- */
 
+/* The agent finds the clients by the world, so the message has its number. */
 static void on_world_send(void *ctx, int node, const void *head, size_t len, struct bytes rest)
 {
         const struct world_server *s = ctx;
@@ -78,6 +79,7 @@ static bool on_world_relays(void *ctx, int node, int other)
         return s->all->ops.of_rank.relays(s->all->ctx, node, other);
 }
 
+/* A relay that names no rank has -1, which is no number in the world. */
 static void on_world_full(void *ctx, int node, int rank, const char *text)
 {
         const struct world_server *s = ctx;
@@ -87,6 +89,8 @@ static void on_world_full(void *ctx, int node, int rank, const char *text)
 
 /* --- life cycle --- */
 
+/* The topology of a world, which the server takes over. Ranks are counted in the world, nodes in
+ * the job: a node without ranks of the world has a place, too. */
 static struct topology make_topology(const struct plan *plan, const struct plan_world *world,
                                      const char *const *hosts)
 {
@@ -102,6 +106,7 @@ static struct topology make_topology(const struct plan *plan, const struct plan_
         return t;
 }
 
+/* Makes an empty store, with the limit of all. */
 static void open_world_server(struct world_server *s, const char *const *hosts)
 {
         static const struct store_server_ops of_world = {
@@ -121,6 +126,8 @@ static void open_world_server(struct world_server *s, const char *const *hosts)
         store_server_limit(s->server, s->all->limit);
 }
 
+/* All stores exist from the launch on, also those of worlds to begin later: a key that the head
+ * sets meanwhile waits there for the first rank. */
 struct world_servers *world_servers_create(const struct world_servers_ops *ops, void *ctx,
                                            const struct plan *plan, const char *const *hosts,
                                            size_t limit)
@@ -142,6 +149,7 @@ struct world_servers *world_servers_create(const struct world_servers_ops *ops, 
         return w;
 }
 
+/* Keys, waits and clients of the world go, so all ranks of it must have ended. */
 void world_servers_renew(struct world_servers *w, uint32_t world, const char *const *hosts)
 {
         store_server_destroy(w->v[world].server);
@@ -160,11 +168,13 @@ void world_servers_destroy(struct world_servers *w)
 
 /* --- one world --- */
 
+/* Ranks have their number in the job, here and in the functions below. */
 static const struct world_server *server_of_rank(const struct world_servers *w, int rank)
 {
         return &w->v[w->plan->ranks[rank].world];
 }
 
+/* A world beyond the last is a fault of the agent. */
 int world_servers_receive(struct world_servers *w, uint32_t world, int node, const void *body,
                           size_t len, struct error *err)
 {
@@ -207,6 +217,7 @@ uint64_t world_servers_met(const struct world_servers *w, uint32_t world)
 
 /* --- all worlds --- */
 
+/* A node may have ranks of several worlds: what concerns a node goes to all stores. */
 void world_servers_set(struct world_servers *w, const char *key, const char *value)
 {
         for (size_t i = 0; i < w->n; i++)
@@ -225,6 +236,7 @@ void world_servers_stop_requested(struct world_servers *w, const char *text)
                 store_server_stop_requested(w->v[i].server, text);
 }
 
+/* The sum falls when a world gets an empty store. */
 uint64_t world_servers_requests(const struct world_servers *w)
 {
         uint64_t n = 0;

@@ -21,6 +21,8 @@ struct world_hang {
         bool idles;
 };
 
+/* Whether ranks of the role may wait for requests for hours: a role beside --main or, without
+ * --main, one that is ready by a port. */
 static bool may_role_idle(const struct options *o, int program)
 {
         const struct program_options *p = options_program(o, (size_t)program);
@@ -32,6 +34,7 @@ static bool may_role_idle(const struct options *o, int program)
         return p->conduct.ready.kind == READY_TCP || p->conduct.ready.kind == READY_HTTP;
 }
 
+/* Whether all ranks of a world may idle. A single rank has no others to wait for. */
 static bool may_world_idle(const struct plan *plan, size_t world, const struct options *o)
 {
         const struct plan_world *w = &plan->worlds[world];
@@ -62,6 +65,7 @@ void world_watches_finish(struct world_watches *w)
         *w = (struct world_watches){ .hung = -1 };
 }
 
+/* NULL before the first launch. */
 static struct world_hang *watch_of_rank(const struct world_watches *w, int rank)
 {
         return w->n ? &w->v[w->attempt->plan->ranks[rank].world] : NULL;
@@ -83,6 +87,7 @@ void world_watches_output(struct world_watches *w, int rank)
                 hang_watch_output(&own->hang);
 }
 
+/* For all worlds: dumps are ordered for whole nodes. */
 void world_watches_dumping(struct world_watches *w, bool on)
 {
         for (size_t i = 0; i < w->n; i++)
@@ -147,18 +152,21 @@ bool world_watches_found(struct world_watches *w, const struct intlist *worlds, 
                 if (world >= w->n ||
                     !hang_watch_found(&w->v[world].hang, count_met(w, world), tell))
                         continue;
+                /* The first of the list is the one that is asked about later. */
                 w->hung = found ? w->hung : (int)world;
                 found = true;
         }
         return found;
 }
 
+/* Whether the world that was found last shows no sign of life since. */
 bool world_watches_stand(const struct world_watches *w)
 {
         return w->n && w->hung >= 0 &&
                hang_watch_stands(&w->v[w->hung].hang, count_met(w, (size_t)w->hung));
 }
 
+/* Only while world_watches_stand(). */
 int64_t world_watches_silent_ms(const struct world_watches *w)
 {
         return clock_ms() - w->v[w->hung].hang.alive_ms;
