@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * hnlaunch: starts a program on every slot of many nodes
+ *
+ * main() prepares what all commands need (standard descriptors, signals, random bytes), reads the
+ * options, and goes to a launch or to another command. A launch that was ended by a signal returns
+ * it: the process then ends by the same signal.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -114,6 +118,7 @@ static int list_hosts(struct options *o, struct diags *d, int *ret_signal)
         return rc ? rc : launch_run(o, d, ret_signal);
 }
 
+/* Each command frees options and messages itself, and returns the exit code. */
 static int dispatch_command(struct options *o, struct diags *d, int *ret_signal)
 {
         switch (o->command) {
