@@ -20,6 +20,7 @@
 
 enum { FILE_MAX = 256 << 20, CHANGES_SHOWN = 3 };
 
+/* A pair or node with less than this part of the earlier bandwidth warns. */
 static const double kept_part = 0.7, byte_per_mbit = 1e6 / 8;
 
 static const char help[] = "see what was changed since; --save writes a new baseline if this is as "
@@ -27,12 +28,15 @@ static const char help[] = "see what was changed since; --save writes a new base
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
+/* Adds bandwidth and latency to an entry; @rate in bytes per second. Without an entry the values
+ * are dropped. */
 static void put_measures(json_t *to, double rate, double s)
 {
         json_object_set_new(to, "bandwidth_mbit", json_real(rate / byte_per_mbit));
         json_object_set_new(to, "latency_us", json_real(s * 1e6));
 }
 
+/* Facts with a problem are left out, so a later check finds nothing to compare. */
 static json_t *describe_facts(const struct checked *facts)
 {
         json_t *to = json_object();
@@ -44,6 +48,7 @@ static json_t *describe_facts(const struct checked *facts)
         return to;
 }
 
+/* Lists the pairs by the names of hosts: places and numbers of nodes differ from check to check. */
 static json_t *describe_pairs(const struct check_report *r, const struct pair_book *book,
                               const size_t *nodes)
 {
@@ -82,6 +87,7 @@ json_t *baseline_describe(const struct check_report *r, const struct pair_book *
         }
         for (size_t i = 0; book && i < n; i++)
                 if (rate.places[i].pairs)
+                        /* A node lost after its measurement has no entry. */
                         put_measures(json_object_get(all, r->nodes[nodes[i]].host),
                                      rate.places[i].value, latency.places[i].value);
         pair_judgement_finish(&rate);
@@ -107,6 +113,7 @@ static bool has_lost_rate(double now, double then)
 
 void baseline_expect(const json_t *base, struct pair_book *book, const char *const *hosts, size_t n)
 {
+        /* A map of host names to places. Pairs with a host that is not there now are left out. */
         json_t *places = json_object(), *pair;
         size_t i;
 
@@ -125,7 +132,7 @@ void baseline_expect(const json_t *base, struct pair_book *book, const char *con
         json_decref(places);
 }
 
-/* What has changed on a node. */
+/* What has changed on a node: texts of the first CHANGES_SHOWN changes, and the number of all. */
 struct node_changes {
         struct buf text;
         size_t n;
@@ -153,6 +160,7 @@ static void add_rate_change(struct node_changes *c, const char *what, double now
         add_change(c, "%s %s, was %s", what, own, earlier);
 }
 
+/* Only facts told both then and now are compared. */
 static void compare_facts(struct node_changes *c, const struct check_node *node, const json_t *then)
 {
         const json_t *facts = json_object_get(then, "facts");
@@ -168,7 +176,8 @@ static void compare_facts(struct node_changes *c, const struct check_node *node,
         }
 }
 
-/* Notes what is slower than before: nodes, then pairs of other nodes. */
+/* Notes what is slower than before: nodes, then pairs of other nodes. .least of a pair is kept_part
+ * of the earlier bandwidth (baseline_expect()); 0 = the pair was not measured then. */
 static void compare_rates(struct node_changes *changes, const struct check_report *r,
                           const json_t *all, const struct pair_book *book, const size_t *nodes)
 {
@@ -201,6 +210,7 @@ static void compare_rates(struct node_changes *changes, const struct check_repor
         pair_judgement_finish(&j);
 }
 
+/* Sets the result of a node, and frees the texts of @c. @known: the baseline has the node. */
 static void judge_changes(struct check_report *r, struct check_line *l, size_t node,
                           struct node_changes *c, bool known)
 {
@@ -275,6 +285,7 @@ int baseline_write(const char *path, const json_t *j, struct error *err)
         FILE *to = fopen(path, "we");
         bool written = to && json_write_plain(j, to);
 
+        /* fclose() writes the rest, and may be the first to find the disk full. */
         if ((to && fclose(to) != 0) || !written)
                 return err_set(err, errno, "cannot write the baseline to %s: %s", path,
                                strerror(errno));

@@ -2,6 +2,11 @@
 /*
  * check_judge() goes through the rows of check_rules.c, and for each row through the nodes. A row
  * with .each has a line for every program of the job: "program", "program.1" ...
+ *
+ * A result takes four steps: the difference to most nodes or the rule, the worse of both
+ * (judge_value()); the value that the profile wants (judge_expected()); the level that the profile
+ * gives (move_level()); --strict. Lines without a row (net.peers, baseline) come from
+ * check_report_set(), with the last two steps alone.
  */
 #include "head/check/check_judge.h"
 
@@ -43,6 +48,8 @@ static bool is_same_value(const struct check_row *row, const char *a, const char
 
 /* Returns the value of most nodes, on a tie the first one; NULL = no node has a value that counts.
  */
+/* Returns the value of most nodes, lent, on a tie the first one, and how many nodes have an equal
+ * value; NULL = no node has a value that counts. The search is linear: values are few. */
 static const char *find_most(const struct check_report *r, const struct check_row *row,
                              const char *name, size_t *ret_n)
 {
@@ -81,11 +88,14 @@ bool check_has_changed(const char *name, const char *then, const char *now)
 
         for (size_t i = 0; (row = check_row_at(i)); i++)
                 if (!strcmp(row->name, name))
+                        /* Facts about programs never count: the earlier check may have had another
+                         * program. */
                         return row->drift != CHECK_PASS && !row->each &&
                                !is_same_value(row, then, now);
         return false;
 }
 
+/* Replaces the result by the difference to the @n nodes with the value @most. */
 static void set_drift(struct check_result *to, const struct check_row *row, const char *host,
                       const char *most, size_t n)
 {
@@ -93,6 +103,7 @@ static void set_drift(struct check_result *to, const struct check_row *row, cons
 
         to->level = row->drift;
         to->others = n;
+        /* count_result() puts the help of the row here. */
         to->help = "";
         free(to->expected);
         to->expected = xstrdup(other);
@@ -109,16 +120,20 @@ static void judge_value(struct check_case *c, const struct check_row *row, size_
 
         free(c->to->value);
         c->to->value = format_value(row, c->value);
+        /* c->most is set: only files have values that do not count, and rows of files have no
+         * .absent. */
         if (row->absent && !strcmp(c->value, row->absent) && !strcmp(c->most, row->absent)) {
                 check_result_skip(c->to, row->why);
         } else {
                 if (row->rule)
                         row->rule(c);
+                /* On a tie the cause of the rule stays, which is about more than a difference. */
                 if (differs && row->drift > c->to->level)
                         set_drift(c->to, row, c->node->host, c->most, n_most);
         }
 }
 
+/* Judges the fact of a node, or sets the reason for "not run", with c->value still NULL. */
 static void judge_node(struct check_case *c, const struct check_row *row, size_t n_most)
 {
         const struct check_fact *k = check_fact_find(c->node, c->name);
@@ -143,7 +158,8 @@ static bool fits_expected(const char *value, const char *want)
         return len && want[len - 1] == '*' ? !strncmp(value, want, len - 1) : !strcmp(value, want);
 }
 
-/* Compares with the value that the profile wants. */
+/* Compares with the value that the profile wants: the fact itself ("34359738368") or its text for
+ * people ("34.4 GB"). A failure stays: its cause is worse. */
 static void judge_expected(struct check_case *c, const struct check_row *row, const char *want)
 {
         if (!c->value || !want || fits_expected(c->value, want) ||
@@ -162,6 +178,7 @@ static void move_level(struct check_result *r, const char *move)
         if (!strcmp(move, "ignore"))
                 check_result_skip(r, "the profile ignores it");
         else
+                /* check_profile.c has refused all other words. */
                 r->level = strcmp(move, "fail") != 0 ? CHECK_WARN : CHECK_FAIL;
 }
 
@@ -171,7 +188,8 @@ struct check_rules {
         bool strict;
 };
 
-/* Ends the judgement of a node: levels and counts. @row: the name in the table. */
+/* Ends the judgement of a node: levels and counts. --strict comes last, and fails warnings of the
+ * profile, too. @row: the name in the table, without the number of a program. */
 static void count_result(struct check_line *l, struct check_result *r, const char *row,
                          const char *help, const struct check_rules *rules)
 {
@@ -201,6 +219,7 @@ struct check_line *check_report_add(struct check_report *r, const char *name)
 
 static void judge_reach(struct check_report *r, const struct check_rules *rules)
 {
+        /* The line is no row of the table: agents cannot tell of nodes that are not reached. */
         struct check_line *l = check_report_add(r, "reach");
 
         for (size_t i = 0; i < r->n_nodes; i++) {
@@ -232,7 +251,8 @@ static int compare_amounts(const void *a, const void *b)
         return (*x > *y) - (*x < *y);
 }
 
-/* Returns the median over all nodes with a number, and how many these are. */
+/* Returns the median over all nodes with a number, the upper of two in the middle, and how many
+ * these are. Without any the median means nothing. */
 static double find_median(const struct check_report *r, const char *name, size_t *ret_n)
 {
         double *all = xcalloc(r->n_nodes, sizeof(*all)), median;
@@ -258,6 +278,7 @@ static void judge_check_line(struct check_report *r, const struct check_row *row
 
         for (size_t i = 0; i < r->n_nodes; i++) {
                 struct check_case c = { .node = &r->nodes[i],
+                                        /* @name is on the stack of the caller. */
                                         .name = l->name,
                                         .most = most,
                                         .median = median,
@@ -306,6 +327,7 @@ void check_judge(struct check_report *r, const struct check_node *nodes, size_t 
 
         check_profile_init(&p);
         check_judge_by(r, nodes, n, &p, strict);
+        /* The profile ends here, and check_report_set() may follow. */
         r->profile = NULL;
         check_profile_finish(&p);
 }
@@ -356,6 +378,7 @@ void check_report_set(const struct check_report *r, struct check_line *l, size_t
         const struct check_rules rules = { r->profile, r->strict };
         struct check_result *to = &l->of[node];
 
+        /* A second result replaces the first in the counts. */
         if (to->set)
                 l->count[to->level]--;
         to->set = true;

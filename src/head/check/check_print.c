@@ -16,10 +16,12 @@
 #include "head/core/json_text.h"
 #include "head/output/text_table.h"
 
+/* Rows for each check and level. A last row "other values" stands for two groups at least. */
 enum { GROUPS_SHOWN = 4 };
 
 enum check_column { COLUMN_CHECK, COLUMN_RESULT, COLUMN_NODES, COLUMN_VALUE, CHECK_COLUMNS };
 
+/* No column is left out on a narrow terminal; values are cut, to 20 cells at least. */
 static const struct text_column check_columns[CHECK_COLUMNS] = {
         [COLUMN_CHECK] = { "CHECK", 0, 0, 0 },
         [COLUMN_RESULT] = { "RESULT", 0, 0, 0 },
@@ -73,6 +75,7 @@ static char *describe_group(const struct check_line *l, const struct hosts *host
                             : xasprintf("%s: %s", names, r->value);
 }
 
+/* Returns the cells of a new row, with all but the value. */
 static char **add_check_row(struct text_table *t, const struct check_line *l,
                             enum check_level level, size_t n, bool first)
 {
@@ -127,6 +130,8 @@ static void add_pass_row(struct text_table *t, const struct check_report *r,
 
 /* --- what was not run ------------------------------------------------------------------------- */
 
+/* A reason for "not run", with the names of all checks not run for it. The cause is lent from the
+ * report. */
 struct check_reason {
         const char *cause;
         struct buf names;
@@ -162,6 +167,8 @@ static void put_not_run(struct buf *to, const struct check_report *r)
                 struct host_groups g = group_nodes(r, &r->v[i], CHECK_NOT_RUN, is_equal_cause);
 
                 for (size_t k = 0; k < g.n; k++)
+                        /* Nodes that are not reached have rows of "reach"; each of their other
+                         * checks is not run. */
                         if (!r->nodes[g.v[k].hosts[0]].lost)
                                 note_not_run(&reasons, &n_reasons,
                                              r->v[i].of[g.v[k].hosts[0]].cause, r->v[i].name,
@@ -177,6 +184,7 @@ static void put_not_run(struct buf *to, const struct check_report *r)
         free(reasons);
 }
 
+/* Adds the next step of each check: of the first node with a failure or a warning. */
 static void put_helps(struct buf *to, const struct check_report *r)
 {
         for (size_t i = 0; i < r->n; i++) {
@@ -230,6 +238,7 @@ static const char *put_check_row(struct diag *d, const struct check_report *r,
                 for (size_t k = 0; k < g.v[i].n; k++)
                         if (!r->nodes[g.v[i].hosts[k]].lost)
                                 host_group_add(&all, g.v[i].hosts[k]);
+        /* Of several values one is shown as an example. */
         if (all.n && g.n == 1)
                 text = describe_group(l, hosts, &all);
         else if (all.n) {
@@ -253,6 +262,7 @@ void check_print_rows(struct diag *d, const struct check_report *r, const struct
         const char **helps = xcalloc(r->n + 1, sizeof(*helps));
 
         for (size_t i = 0; i < r->n; i++)
+                /* Rows of all checks come before the first next step. */
                 helps[i] = put_check_row(d, r, &r->v[i], hosts, level);
         for (size_t i = 0; i < r->n && level == CHECK_FAIL; i++)
                 if (helps[i])
@@ -274,6 +284,8 @@ char *check_print_cause(const struct check_report *r, size_t node)
         }
         if (!cause)
                 return xstrdup("");
+        /* The caller names the host. Of "HOST has ..." the rest needs a subject, of "HOST: reaches
+         * none of 3 peers" the rest stands alone. */
         if (!strncmp(cause, host, len) && cause[len] == ' ') {
                 cause += len + 1;
                 subject = "it ";
@@ -295,6 +307,8 @@ static json_t *describe_node_checks(const struct check_report *r, size_t node)
         for (size_t i = 0; i < r->n; i++) {
                 const struct check_result *one = &r->v[i].of[node];
 
+                /* Texts of agents may be no UTF-8 (json_text()); levels and helps are texts of
+                 * hnlaunch. */
                 json_array_append_new(checks, json_pack("{s:o, s:s, s:o, s:o, s:o, s:s}", "name",
                                                         json_text(r->v[i].name), "result",
                                                         check_level_name(one->level), "value",
@@ -318,7 +332,8 @@ json_t *check_print_json(const struct check_report *r)
 
 /* --- the verdict ------------------------------------------------------------------------------ */
 
-/* Counts the checks and the nodes with a level. */
+/* Counts the checks with a level on any node, and the nodes with a level in any check: a node with
+ * a failure and a warning counts in both sentences. */
 static size_t count_level(const struct check_report *r, enum check_level level, size_t *ret_nodes)
 {
         size_t checks = 0;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The file is taken line by line, and the errors of all lines are told. Expected values and levels
- * stay texts by the name of the check; limits become numbers.
+ * stay texts by the name of the check; limits become numbers, in bytes, seconds or as they are.
+ *
+ * take_profile_line() cuts a line in place; a copy is kept for messages, which mark a place in it.
  */
 #include "head/check/check_profile.h"
 
@@ -16,6 +18,8 @@
 
 enum { PROFILE_MAX = 1 << 20 };
 
+/* The keys of [limit], and limits without a file. 64 MiB are the whole /dev/shm of a container of
+ * Docker without --shm-size: enough for a single rank. */
 static const struct {
         const char *key;
         double preset;
@@ -44,7 +48,8 @@ void check_profile_finish(struct check_profile *p)
 
 /* --- values ----------------------------------------------------------------------------------- */
 
-/* Returns what a unit stands for; 0 = there is no such unit. */
+/* Returns the factor of a unit; 0 = there is no such unit. "" is always a unit: bytes, seconds, or
+ * a count, which has no other. */
 static double find_unit(const char *text, int unit)
 {
         static const struct {
@@ -64,11 +69,13 @@ static double find_unit(const char *text, int unit)
         return 0;
 }
 
+/* Reads a limit. False: no number, or an unknown unit; *ret is of no use then. */
 static bool parse_limit(double *ret, const char *value, int unit)
 {
         char *end;
         double number;
 
+        /* strtod() would take signs, "inf" and "nan". */
         if (*value < '0' || *value > '9')
                 return false;
         number = strtod(value, &end);
@@ -87,8 +94,8 @@ struct profile_reader {
         bool (*has_check)(const char *name);
         struct diags *d;
         enum profile_section section;
-        int number; /* of the line */
-        const char *line;
+        int number;       /* of the line */
+        const char *line; /* as written, without the newline */
 };
 
 /* Shows the line with a mark under @len bytes from @at on, in r->line. */
@@ -114,6 +121,7 @@ static void take_section(struct profile_reader *r, const char *text)
         diag = diag_add(r->d, HN_CONFIG_KEY, EX_CONFIG, "unknown section %s", text);
         mark_profile(r, diag, r->line + strspn(r->line, " \t"), strlen(text));
         diag_help(diag, "a profile has [limit], [expect] and [check]");
+        /* The keys below are refused: no other section is meant. */
         r->section = SECTION_NONE;
 }
 
@@ -125,6 +133,8 @@ static void refuse_profile_key(struct profile_reader *r, const char *key, const 
         diag_help(diag, "%s", help);
 }
 
+/* Takes a line of [limit]. @at: the value within r->line. A wrong value leaves the limit undefined:
+ * the caller drops the profile. */
 static void take_limit(struct profile_reader *r, const char *key, const char *value, const char *at)
 {
         const char *keys[CHECK_LIMITS], *near;
@@ -157,6 +167,7 @@ static void take_limit(struct profile_reader *r, const char *key, const char *va
                                                          : "4096");
 }
 
+/* Takes a line of [check]. Of two lines for a check the last one counts. */
 static void take_move(struct profile_reader *r, const char *name, const char *value, const char *at)
 {
         struct diag *diag;
@@ -169,7 +180,8 @@ static void take_move(struct profile_reader *r, const char *name, const char *va
         mark_profile(r, diag, at, MAX(strlen(value), (size_t)1));
 }
 
-/* Takes "key = value"; @line is changed, and has the text of r->line. */
+/* Takes "key = value"; @line is changed, and has the text of r->line. A # behind a value belongs to
+ * the value. */
 static void take_profile_line(struct profile_reader *r, char *line)
 {
         char *key = line + strspn(line, " \t"), *eq = strchr(key, '='), *value, *end;
@@ -194,6 +206,7 @@ static void take_profile_line(struct profile_reader *r, char *line)
         *eq = '\0';
         for (end = eq; end > key && strchr(" \t", end[-1]);)
                 *--end = '\0';
+        /* Quotes keep blanks at the end. */
         if (*value == '"' && value[1] && value[strlen(value) - 1] == '"') {
                 value[strlen(value) - 1] = '\0';
                 value++;

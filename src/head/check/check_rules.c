@@ -2,8 +2,12 @@
 /*
  * The table has a row for each check: its words, the meaning of a difference between the nodes, and
  * a rule. A rule reads the value of one node, and sets a result where the value is not as it should
- * be. Values are the texts of the agents (wire/check_msg.h); a number is read from the front of the
- * text, and "unlimited" and "none" of a quota count as endless.
+ * be. Values are the texts of the agents (docs/protocol.md, "Facts of a check"); a number is read
+ * from the front of the text, and "unlimited" and "none" of a quota count as endless.
+ *
+ * judge_value() calls a rule only for a fact with a value, and has set c->to->value to the text for
+ * people before. A rule that sets nothing passes. The table, JSON and messages keep the order of
+ * the rows; names are a promise of hnlaunch-check(1).
  */
 #include "head/check/check_rules.h"
 
@@ -18,8 +22,12 @@
 #include "base/memory.h"
 #include "head/model/known_bad.h"
 
+/* Errors of ports warn above IB_TIMES times the median. The median counts from IB_NODES nodes on:
+ * the median of two is the value of a single node. */
 enum { IB_TIMES = 10, IB_NODES = 3 };
 
+/* A resource manager may keep a part of the memory for the system. A quota below this part of the
+ * whole leaves out more. */
 static const double memory_part = 0.75;
 
 /* --- facts and numbers ------------------------------------------------------------------------ */
@@ -41,6 +49,8 @@ const char *check_fact_value(const struct check_node *n, const char *name)
 
 double check_read_amount(const char *text)
 {
+        /* From '+' to '9' ASCII has signs, point and digits. Without this test strtod() would read
+         * "inf" and "nan", and 0 from words. */
         return text && *text >= '+' && *text <= '9' ? strtod(text, NULL) : INFINITY;
 }
 
@@ -63,6 +73,7 @@ void check_case_set(struct check_case *c, enum check_level level, const char *ex
         free(c->to->expected);
         free(c->to->cause);
         c->to->level = level;
+        /* A rule expects the value, not a number of other nodes. */
         c->to->others = 0;
         c->to->expected = xstrdup(expected);
         c->to->cause = xasprintf("%s %s", c->node->host, cause);
@@ -70,11 +81,14 @@ void check_case_set(struct check_case *c, enum check_level level, const char *ex
 
 void check_result_skip(struct check_result *to, const char *why)
 {
+        /* The value stays, for --json. */
         to->level = CHECK_NOT_RUN;
         free(to->cause);
         to->cause = xstrdup(why);
 }
 
+/* Fails a node with fewer GPUs than slots. Without GPUs, here and on most nodes, slots are
+ * processors. @gpus_wanted is 0 in a launch, where the plan has judged the GPUs. */
 static void judge_gpu_count(struct check_case *c)
 {
         char want[32];
@@ -86,12 +100,15 @@ static void judge_gpu_count(struct check_case *c)
                                strcmp(c->value, "1") ? "s" : "", c->node->gpus_wanted);
 }
 
+/* The value begins with the sum over the GPUs: "4 (4 of GPU 2)". */
 static void judge_ecc(struct check_case *c)
 {
         if (check_read_amount(c->value) > 0)
                 check_case_set(c, CHECK_FAIL, "0", "has uncorrected ECC errors: %s", c->value);
 }
 
+/* The driver replaces broken rows of memory by spare rows at the next reset of the GPU ("pending").
+ * After "failed" the broken rows stay in use. */
 static void judge_remap(struct check_case *c)
 {
         if (!strncmp(c->value, "failed", 6))
@@ -102,6 +119,8 @@ static void judge_remap(struct check_case *c)
                                "has broken memory to replace at the next reset: %s", c->value);
 }
 
+/* Any state but "ready" fails, also "in progress" after a start of the node. A fabric missing on
+ * this node alone is a difference, not a fault. */
 static void judge_fabric(struct check_case *c)
 {
         if (strcmp(c->value, "ready") != 0 && strcmp(c->value, "none") != 0)
@@ -109,6 +128,7 @@ static void judge_fabric(struct check_case *c)
                                c->value);
 }
 
+/* Agents give the fact a value only for GPUs of an NVLink domain of several nodes. */
 static void judge_imex(struct check_case *c)
 {
         if (!strcmp(c->value, "none"))
@@ -117,6 +137,7 @@ static void judge_imex(struct check_case *c)
                         "has no IMEX channel for this user, and NVLink to other nodes needs one");
 }
 
+/* Agents tell only of Xids of broken hardware, of the last 24 hours. */
 static void judge_xid(struct check_case *c)
 {
         if (strcmp(c->value, "none") != 0)
@@ -148,6 +169,8 @@ static void judge_processes(struct check_case *c)
                 check_case_set(c, CHECK_WARN, want, "allows the user %s processes", c->value);
 }
 
+/* RDMA locks the memory of its buffers, up to all memory of the node. Without an InfiniBand or RoCE
+ * port no limit is too low. */
 static void judge_memlock(struct check_case *c)
 {
         const char *ports = check_fact_value(c->node, "ib.ports");
@@ -159,6 +182,8 @@ static void judge_memlock(struct check_case *c)
                                c->to->value);
 }
 
+/* A quota of control groups lets ranks run on all processors, but pauses them when the time of a
+ * period is used up. */
 static void judge_cpu_quota(struct check_case *c)
 {
         const char *count = check_fact_value(c->node, "cpu.count");
@@ -179,6 +204,8 @@ static void judge_memory_quota(struct check_case *c)
         check_case_set(c, CHECK_WARN, all, "has a quota of %s of %s of memory", c->to->value, all);
 }
 
+/* NCCL and the data loaders of PyTorch exchange data of the ranks of a node through /dev/shm. A
+ * write beyond its end kills the rank with SIGBUS. */
 static void judge_shm_size(struct check_case *c)
 {
         double need = c->limits[CHECK_SHM_PER_RANK] * MAX(c->node->ranks, 1U);
@@ -202,6 +229,7 @@ static void judge_shm_free(struct check_case *c)
                 check_case_set(c, CHECK_WARN, want, "has only %s free in /dev/shm", c->to->value);
 }
 
+/* The value is 0 where the user may not write to /tmp. */
 static void judge_tmp(struct check_case *c)
 {
         char want[48] = "at least ";
@@ -217,6 +245,8 @@ static void judge_tmp(struct check_case *c)
 
 static void judge_clock(struct check_case *c)
 {
+        /* "+0.013" or "-2.500", of settle_clock(). The words "behind" and "ahead" take the place of
+         * the sign. */
         double s = check_read_amount(c->value), limit_s = c->limits[CHECK_CLOCK];
         char want[48];
 
@@ -254,6 +284,8 @@ static void judge_leftovers(struct check_case *c)
                                "has leftovers of runs whose agent is gone: %s", c->value);
 }
 
+/* The value is "there" for a folder, "1234 bytes, HASH" for a file, else the fault in words:
+ * "missing", "not executable". c->name has the number of the program behind a point. */
 static void judge_path(struct check_case *c)
 {
         bool folder = !strncmp(c->name, "workdir", 7);
@@ -272,6 +304,7 @@ static void judge_nccl(struct check_case *c)
 
         if (!arch || sscanf(c->value, "%u.%u.%u", &part[0], &part[1], &part[2]) != 3)
                 return;
+        /* As NCCL_VERSION_CODE of nccl.h from 2.9 on. */
         bad = known_bad_find(part[0] * 10000 + part[1] * 100 + part[2], arch, (int)c->n_nodes);
         if (!bad)
                 return;
@@ -297,6 +330,8 @@ static void judge_run(struct check_case *c)
 
 /* --- the table -------------------------------------------------------------------------------- */
 
+/* Rows without .drift (CHECK_PASS) let values differ, and leave the judgement to the rule. A row
+ * with a help of its own for some results sets to->help in the rule (judge_nccl()). */
 static const struct check_row check_rows[] = {
         { "gpu.count", "this number of GPUs:", .drift = CHECK_WARN, .rule = judge_gpu_count,
           .absent = "0", .why = "no NVIDIA GPU",

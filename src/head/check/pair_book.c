@@ -6,7 +6,8 @@
  * their pairs, both on the good side, so that a bad node among three is seen.
  *
  * Suspects of each kind are measured again while there are any that were not often enough, in
- * AGAIN_ROUNDS at most.
+ * AGAIN_ROUNDS at most. Each such round begins with a new judgement: a node or link that has proved
+ * good is no suspect any longer.
  */
 #include "head/check/pair_book.h"
 
@@ -25,13 +26,15 @@ enum {
 static const double slow_part = 0.5, slow_times = 4, slow_s = 500e-6;
 
 struct pair_book {
-        const size_t *nodes;
+        const size_t *nodes; /* rising; lent */
         size_t n;
         size_t round, again; /* rounds so far, of both kinds */
+        /* Measured pairs in the order of their first result. The array moves when a pair is
+         * added. */
         struct pair_edge *edges;
         size_t n_edges;
-        unsigned *tries; /* by place: measured again as a suspect */
-        struct pair_edge *expected;
+        unsigned *tries;            /* by place: measured again as a suspect */
+        struct pair_edge *expected; /* .least alone counts */
         size_t n_expected;
 };
 
@@ -72,6 +75,7 @@ void pair_book_expect(struct pair_book *b, size_t one, size_t other, double leas
 
 /* --- measurements ----------------------------------------------------------------------------- */
 
+/* Returns the place of a node of the list, by bisection. */
 static size_t find_pair_place(const struct pair_book *b, size_t node)
 {
         size_t from = 0, to = b->n;
@@ -87,6 +91,7 @@ static size_t find_pair_place(const struct pair_book *b, size_t node)
         return from;
 }
 
+/* Returns the pair of two places in any order; NULL = there is none. */
 static struct pair_edge *find_in_edges(struct pair_edge *v, size_t n, size_t one, size_t other)
 {
         for (size_t i = 0; i < n; i++)
@@ -109,6 +114,7 @@ static struct pair_edge *add_edge(struct pair_book *b, size_t one, size_t other)
         e = &b->edges[b->n_edges++];
         *e = (struct pair_edge){ .a = MIN(one, other),
                                  .b = MAX(one, other),
+                                 /* Worse than any result: the first one counts. */
                                  .value = { 0, INFINITY },
                                  .least = expected ? expected->least : 0 };
         return e;
@@ -123,6 +129,7 @@ void pair_book_take(struct pair_book *b, const struct check_pair *pairs, size_t 
                 double rate = (double)MIN(m->sent, m->received), s = m->latency_us / 1e6;
                 struct pair_edge *e;
 
+                /* A pair without a connection has no edge: net.peers tells of the failure. */
                 if (!pairs[i].told || m->error)
                         continue;
                 e = b->again ? find_edge(b, from, to) : NULL; /* at first all pairs are new */
@@ -143,7 +150,7 @@ static int compare_values(const void *a, const void *b)
         return (*x > *y) - (*x < *y);
 }
 
-/* Of an even number of values the better one counts. */
+/* Sorts the values and returns the median, of an even number the better one; 0 = there are none. */
 static double find_better_median(double *v, size_t n, enum pair_metric m)
 {
         if (!n)
@@ -162,6 +169,8 @@ static bool is_slow(const struct pair_edge *e, enum pair_metric m, double usual)
 
 static void find_medians(const struct pair_book *b, enum pair_metric m, struct pair_judgement *to)
 {
+        /* Each pair counts for both places. The values of a place stand side by side: end[] has
+         * first where they begin, and then where the next one goes. */
         double *v = xcalloc(2 * b->n_edges + b->n + 1, sizeof(*v)), *medians = v + 2 * b->n_edges;
         size_t *end = xcalloc(b->n + 1, sizeof(*end)), n_medians = 0; /* of each place's values */
 
@@ -208,6 +217,8 @@ static size_t find_slowest(const struct pair_book *b, enum pair_metric m,
         }
         for (size_t i = 0; i < b->n; i++)
                 if (slow[i] >= 2 && slow[i] * 2 > all[i] &&
+                    /* Parts are compared as slow / all, without a division; on a tie more pairs
+                     * count. */
                     (best == b->n || slow[i] * all[best] > slow[best] * all[i] ||
                      (slow[i] * all[best] == slow[best] * all[i] && slow[i] > slow[best])))
                         best = i;
@@ -231,6 +242,7 @@ void pair_book_judge(const struct pair_book *b, enum pair_metric m, struct pair_
 
                 if (!is_slow(e, m, to->usual))
                         continue;
+                /* Pairs with a bad node count for the peer, too. */
                 to->places[e->a].slow++;
                 to->places[e->b].slow++;
                 if (!to->places[e->a].bad && !to->places[e->b].bad)
@@ -268,6 +280,8 @@ static void pair_suspect(struct pair_again *r, size_t place)
         size_t met = b->n;
 
         for (size_t k = 1; k < b->n; k++) {
+                /* Each suspect begins behind its own place, so suspects do not all meet the first
+                 * proven node. */
                 size_t i = (place + k) % b->n;
                 const struct pair_edge *e;
 
@@ -285,6 +299,8 @@ static void pair_suspect(struct pair_again *r, size_t place)
                 add_again(r, place, met);
 }
 
+/* Marks bad nodes and both ends of slow links. Called for both metrics before any pair is chosen: a
+ * node with a bad latency proves no bandwidth. */
 static void mark_suspects(struct pair_again *r, const struct pair_judgement *j)
 {
         for (size_t i = 0; i < j->n; i++)
@@ -293,6 +309,7 @@ static void mark_suspects(struct pair_again *r, const struct pair_judgement *j)
                 r->suspect[j->links[i]->a] = r->suspect[j->links[i]->b] = true;
 }
 
+/* Adds links first, which need their own two nodes; a bad node can take any proven one. */
 static void pair_suspects(struct pair_again *r, const struct pair_judgement *j)
 {
         for (size_t i = 0; i < j->n_links; i++) {
@@ -306,6 +323,7 @@ static void pair_suspects(struct pair_again *r, const struct pair_judgement *j)
                         size_t n = r->n;
 
                         pair_suspect(r, i);
+                        /* Without a free partner the try does not count. */
                         r->book->tries[i] += r->n > n;
                 }
 }
@@ -324,6 +342,7 @@ static void pair_expected(struct pair_again *r)
         }
 }
 
+/* Fills in the pairs of a round of suspects. Returns how many; 0 = nothing is left to do. */
 static size_t plan_again(struct pair_book *b, struct check_pair *to)
 {
         struct pair_judgement j[PAIR_METRICS];

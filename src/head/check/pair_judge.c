@@ -2,6 +2,10 @@
 /*
  * Both lines are made alike from a pair_judgement. A bad node warns alone. Both ends of a slow link
  * warn with one text, so the table has a single row. The rest passes with the median of the pairs.
+ *
+ * Each line begins as not run on all nodes; judge_place() then replaces the result of each node
+ * measured (check_report_set()). Places count within the measured nodes; l->nodes has the node of
+ * each place.
  */
 #include "head/check/pair_judge.h"
 
@@ -52,7 +56,8 @@ struct pair_line {
         char usual[32];
 };
 
-/* Returns the first slow link of a place, and how many there are. */
+/* Returns the first slow link of a place, lent from the book, and how many there are; NULL =
+ * none. */
 static const struct pair_edge *find_link(const struct pair_line *l, size_t place, size_t *ret_n)
 {
         const struct pair_edge *first = NULL;
@@ -69,6 +74,7 @@ static const struct pair_edge *find_link(const struct pair_line *l, size_t place
         return first;
 }
 
+/* The value shown is the median over all pairs of the node, not over the slow ones. */
 static void judge_slow_node(const struct pair_line *l, size_t place)
 {
         const struct pair_place *p = &l->j->places[place];
@@ -89,6 +95,8 @@ static void judge_slow_node(const struct pair_line *l, size_t place)
                                                     helps[l->metric] });
 }
 
+/* Names the first of @n slow links of a place. No number of others is told: pairs, not nodes, have
+ * the usual value. */
 static void judge_slow_link(const struct pair_line *l, size_t place, const struct pair_edge *e,
                             size_t n)
 {
@@ -107,6 +115,7 @@ static void judge_slow_link(const struct pair_line *l, size_t place, const struc
                                                     helps[l->metric] });
 }
 
+/* Sets the result of a place: bad, end of a slow link, not measured, or good. */
 static void judge_place(const struct pair_line *l, size_t place)
 {
         const struct pair_place *p = &l->j->places[place];
@@ -129,6 +138,7 @@ static void judge_place(const struct pair_line *l, size_t place)
         }
         if (!p->pairs) {
                 k.cause = "no peer could be measured";
+                /* Neither node nor link can be slow: their only pair is the usual value itself. */
         } else if (l->j->n == 2) {
                 cause = xasprintf("a single pair has nothing to compare with; it has %s", own);
                 k.cause = cause;
@@ -151,6 +161,8 @@ static void set_all_not_run(const struct check_report *r, struct check_line *l, 
 }
 
 /* Writes "901 Mbit/s to 948 Mbit/s" over the nodes that pass. */
+/* Writes "901 Mbit/s to 948 Mbit/s" over the nodes that pass: no two nodes have equal values, so
+ * the table would tell only that the values differ. */
 static void summarize_line(const struct pair_line *l)
 {
         double least = 0, most = 0;
@@ -182,6 +194,7 @@ void pair_judge(struct check_report *r, const struct pair_book *book, const size
 
                 l.line = check_report_add(r, names[m]);
                 set_all_not_run(r, l.line,
+                                /* Alone, a node would not be measured with --pairs either. */
                                 book || n == 1 ? "there is no other node"
                                                : "measured with --pairs only");
                 if (!book || n < 2)

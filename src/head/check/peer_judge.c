@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * count_pairs() counts for each node the tries in both directions, with the failed ones. A node is
+ * deaf if all tries to it have failed, mute if all of its own have. blame_pairs() gives each failed
+ * pair to the deaf or mute end, where there is exactly one such end, else to both ends.
+ *
+ * A node with any blame fails, with its first failed pair as the cause. All arrays are by node of
+ * the report. Pairs that were not tried (told is false) count nowhere.
+ */
 #include "head/check/peer_judge.h"
 
 #include <errno.h>
@@ -19,6 +27,8 @@ struct peer_counts {
         size_t n_bad;
 };
 
+/* Errors of connect(), EPROTO and ECONNRESET of the exchange of the token behind it, and
+ * EADDRNOTAVAIL of an agent without an address to try. */
 const char *peer_error_text(uint32_t error)
 {
         switch (error) {
@@ -81,6 +91,7 @@ static void blame_pairs(struct peer_counts *nodes, const struct check_pair *pair
         for (size_t i = 0; i < n; i++) {
                 const struct check_pair *p = &pairs[i];
                 struct peer_counts *from = &nodes[p->from], *to = &nodes[p->to];
+                /* A pair between a deaf and a mute node blames both: either fault would do. */
                 bool by_to = is_deaf(to) && !is_mute(from);
                 bool by_from = is_mute(from) && !is_deaf(to);
 
@@ -101,6 +112,7 @@ static char *describe_fault(const struct check_report *r, size_t node, const str
         const char *why = peer_error_text(p->result.error);
 
         *ret_alone = true;
+        /* A single failed try may be the fault of either end, so both are named. */
         if (is_deaf(c) && p->to == node && c->in > 1)
                 return xasprintf("none of %zu peers reaches %s: %s", c->in,
                                  *p->addr ? p->addr : "it", why);
@@ -112,12 +124,14 @@ static char *describe_fault(const struct check_report *r, size_t node, const str
                          c->n_bad > 1 ? ", and others" : "");
 }
 
+/* Sets the result of node @i. @refusal: why it does not listen, NULL = it does. */
 static void judge_peers_of(struct check_report *r, struct check_line *l, size_t i,
                            const struct peer_counts *c, const char *refusal)
 {
         struct check_judgement k = { .level = CHECK_NOT_RUN, .value = "", .expected = "" };
         CLEANUP(free_textp) char *value = NULL;
         CLEANUP(free_textp) char *cause = NULL;
+        /* A peer is often tried in both directions, and counts once. */
         size_t degree = MAX(c->in, c->out);
         bool alone;
 
