@@ -4,6 +4,10 @@
  * choose_domains() takes the segments from the domains with the most of them, and the last ones
  * from the smallest domain that has as many as are missing: so the job is in as few domains as
  * possible.
+ *
+ * host_order_choose() numbers the hosts in the new order: chosen ones first, domain by domain, so a
+ * segment is never across two of them; then the others, then unusable ones. Without --segment each
+ * host is a segment of its own, and always fits.
  */
 #include "head/hosts/host_order.h"
 
@@ -17,17 +21,19 @@
 #include "base/exit_code.h"
 #include "base/memory.h"
 
+/* A message lists some domains. NVML gives a domain as the UUID of the cluster, 32 digits without
+ * hyphens, and the number of the clique; 8 digits tell clusters apart. */
 enum { DOMAINS_SHOWN = 8, UUID_DIGITS = 32, UUID_SHOWN = 8 };
 
 struct placed_host {
         const struct host *host;
-        size_t index, domain;
+        size_t index, domain; /* the second by number of domain */
 };
 
 struct network_domain {
-        const char *name; /* key; NULL = hosts without one, the last */
-        size_t number, first, n;
-        size_t segments, take;
+        const char *name;        /* key; NULL = hosts without one, the last */
+        size_t number, first, n; /* place in v[], first host in the order, hosts */
+        size_t segments, take;   /* whole ones that it has, and that the job takes */
         UT_hash_handle hh;
 };
 
@@ -38,6 +44,8 @@ struct network_domains {
 
 /* ---- sorting ---- */
 
+/* Compares by the number of the leaf switch in the topology file; without a number by the path that
+ * Slurm has told. Hosts with neither come last. */
 static int compare_sites(const struct host_site *a, const struct host_site *b)
 {
         int x = a ? a->number : -1, y = b ? b->number : -1;
@@ -50,6 +58,7 @@ static int compare_sites(const struct host_site *a, const struct host_site *b)
         return 0;
 }
 
+/* qsort() is not stable: equal names keep the order of the list by their index. */
 static int by_switch_and_name(const void *a, const void *b)
 {
         const struct placed_host *x = a, *y = b;
@@ -74,6 +83,8 @@ static void number_domains(struct placed_host *v, size_t n, struct network_domai
                 d = NULL;
                 if (name)
                         HASH_FIND_STR(by_name, name, d);
+                /* Hosts without a domain are sorted behind all others, so their domain is the
+                 * last. */
                 else if (to->n && !to->v[to->n - 1].name)
                         d = &to->v[to->n - 1];
                 if (!d) {
@@ -111,6 +122,8 @@ static void sort_hosts(struct placed_host *v, size_t n, struct network_domains *
 
 /* ---- choosing ---- */
 
+/* Hosts without a domain come last: they hold no segment, and are the last choice without
+ * --segment. */
 static int by_most_segments(const void *a, const void *b)
 {
         const struct network_domain *x = *(struct network_domain *const *)a;
@@ -144,6 +157,8 @@ static size_t choose_domains(struct network_domains *domains, size_t left)
                 qsort(sorted, domains->n, sizeof(struct network_domain *), by_most_segments);
         for (size_t i = 0; i < domains->n && left; i++) {
                 d = sorted[i];
+                /* The rest fits here: a smaller domain with room enough leaves a large one
+                 * whole. */
                 if (d->segments >= left)
                         d = sorted[find_smallest(sorted, domains->n, i, left)];
                 d->take = MIN(d->segments, left);
@@ -153,6 +168,7 @@ static size_t choose_domains(struct network_domains *domains, size_t left)
         return left;
 }
 
+/* Adds an error: too few whole segments, or a number of nodes that they cannot make up. */
 static void refuse_segments(const struct hosts *h, const struct placed_host *v, size_t n,
                             size_t needed, size_t segment, struct diags *d)
 {
@@ -221,6 +237,7 @@ size_t *host_order_choose(const struct hosts *h, const bool *usable, size_t need
 size_t host_order_find_split(const struct hosts *h, const size_t *nodes, size_t n, size_t segment)
 {
         for (size_t i = 0; i < n; i += segment) {
+                /* The last segment has too few nodes. */
                 if (i + segment > n)
                         return i;
                 for (size_t k = i + 1; k < i + segment; k++)

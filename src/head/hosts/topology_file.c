@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lines become switches with the names of their members (parse_line()). When all lines are read,
- * resolve_members() tells hosts from switches, and number_switches() walks down from the switches
- * that are no members, in the order of the file: that is the order of the hosts, and finds circles.
- * Names are kept in struct hosts for its look-up: the switches' by number, and those of the hosts
- * with the switch of each beside them.
+ * Lines become switches with the names of their members (parse_topology_line()). When all lines are
+ * read, resolve_members() tells hosts from switches, and number_switches() walks down from the
+ * switches that are no members, in the order of the file: that is the order of the hosts, and finds
+ * circles. Names are kept in struct hosts for its look-up: the switches' by number, and those of
+ * the hosts with the switch of each beside them.
+ *
+ * Errors do not end the reading: a wrong line still becomes a switch, so other lines that name it
+ * are not wrong as well. A tree with any error is destroyed.
  */
 #include "head/hosts/topology_file.h"
 
@@ -21,13 +24,14 @@
 #include "head/hosts/range.h"
 
 enum {
-        TOPOLOGY_FILE_MAX = 16 << 20,
-        SWITCH_LEVELS = 32,
+        TOPOLOGY_FILE_MAX = 16 << 20, /* bytes */
+        SWITCH_LEVELS = 32,           /* limit of the recursion of number_switch() */
         NO_SWITCH = -1,
 };
 
 #define BLANKS " \t\v\f\r\n"
 
+/* MEMBER_ANY: of a plain line, whose members may be of both kinds. Slurm's keys tell the kind. */
 enum member_kind { MEMBER_ANY, MEMBER_NODE, MEMBER_SWITCH };
 
 struct network_switch {
@@ -72,6 +76,8 @@ void topology_destroy(struct switch_tree *t)
         free(t);
 }
 
+/* Returns the number of a name, in any case of letters; NO_SWITCH = not found. Not const: the index
+ * of struct hosts grows at a look-up. */
 static int find_name(struct hosts *names, const char *name)
 {
         const struct host *h = hosts_find(names, name);
@@ -100,6 +106,7 @@ static void add_members(struct topology_reader *r, struct network_switch *s, str
                                             "expected the name of a host or switch");
                         break;
                 }
+        /* All members of a range share the place of its word. */
         s->places = xrealloc(s->places, s->members.n, sizeof(*s->places));
         for (size_t i = n; i < s->members.n; i++)
                 s->places[i] = word;
@@ -117,7 +124,8 @@ static void add_list(struct topology_reader *r, struct network_switch *s, size_t
         }
 }
 
-/* Takes the switch of a line whose members are read. */
+/* Takes the switch of a line whose members are read: @s moves into the tree, also after an
+ * error. */
 static void add_switch(struct topology_reader *r, struct network_switch *s, struct text_range name)
 {
         struct switch_tree *to = r->to;
@@ -144,7 +152,7 @@ static void add_switch(struct topology_reader *r, struct network_switch *s, stru
         hosts_add(&to->switches)->name = xstrdup(text);
 }
 
-/* "leaf1: gpu[001-016]" */
+/* Parses "leaf1: gpu[001-016]". The kind of the members is found when all switches are known. */
 static void parse_plain_line(struct topology_reader *r, size_t at, size_t end)
 {
         size_t colon = range_find(r->t.plain, at, end, ":"), stop = colon;
@@ -185,6 +193,8 @@ static void parse_slurm_line(struct topology_reader *r, size_t at, size_t end)
 
                 stop = at + len + strcspn(text + at + len, BLANKS);
                 s.is_block |= is_key(text + at, len, "BlockName");
+                /* The value of BlockName= is the name. Keys may be written in any case, as Slurm
+                 * reads them. */
                 to = s.is_block && !name.len                ? &name
                      : is_key(text + at, len, "SwitchName") ? &name
                      : is_key(text + at, len, "Nodes")      ? &nodes
@@ -195,6 +205,7 @@ static void parse_slurm_line(struct topology_reader *r, size_t at, size_t end)
         }
         if (!name.len) /* BlockSizes=, AggregatedBlock= */
                 return;
+        /* "(null)" of scontrol stands for nothing. */
         if (switches.len && text[switches.at] != '(') {
                 s.kind = MEMBER_SWITCH;
                 nodes = switches;
@@ -221,7 +232,8 @@ static void parse_topology_line(struct topology_reader *r)
 
 /* ---- the tree ---- */
 
-/* Adds an error at a member of switch @i. NULL: too many. */
+/* Adds an error at a member of a switch, in whose line it is shown. NULL: too many errors, as all
+ * diag_* functions and hostfile_text_mark() take it. */
 static struct diag *blame_member(struct topology_reader *r, const struct network_switch *s,
                                  size_t member, int id, const char *fact)
 {
@@ -229,6 +241,8 @@ static struct diag *blame_member(struct topology_reader *r, const struct network
         return hostfile_text_bare_error(&r->t, id, s->places[member], "%s", fact);
 }
 
+/* Notes the switch or block of a host; a host has one of each. A second one is an error, shown with
+ * the first place. */
 static void put_host(struct topology_reader *r, int number, size_t member)
 {
         struct switch_tree *to = r->to;
@@ -240,6 +254,8 @@ static void put_host(struct topology_reader *r, int number, size_t member)
         if (host == NO_SWITCH) {
                 size_t n = to->hosts.n;
 
+                /* Both arrays grow with the list of hosts: full when the number is a power of two,
+                 * or none. */
                 if (!(n & (n - 1))) {
                         to->leaf = xrealloc(to->leaf, n ? n * 2 : 1, sizeof(*to->leaf));
                         to->block = xrealloc(to->block, n ? n * 2 : 1, sizeof(*to->block));
@@ -267,6 +283,8 @@ static void put_host(struct topology_reader *r, int number, size_t member)
         hostfile_text_mark(&r->t, d, s->line, s->places[member], '^', NULL);
 }
 
+/* Links switches with those below, and puts the other names at their switch. A member of Switches=
+ * without a line is an error. */
 static void resolve_members(struct topology_reader *r)
 {
         struct switch_tree *to = r->to;
@@ -281,6 +299,8 @@ static void resolve_members(struct topology_reader *r)
 
                         if (below != NO_SWITCH) {
                                 intlist_add(&s->below, below);
+                                /* A switch below several others, as in a fat tree, has its path
+                                 * through the first of them. */
                                 if (to->v[below].above == NO_SWITCH)
                                         to->v[below].above = (int)i;
                         } else if (s->kind != MEMBER_SWITCH) {
@@ -296,7 +316,8 @@ static void resolve_members(struct topology_reader *r)
         }
 }
 
-/* Numbers a switch and those below, unless it has a number. */
+/* Numbers a switch and those below, unless it has a number. is_open marks the switches on the way
+ * down: to meet an open switch again is a circle. */
 static void number_switch(struct topology_reader *r, int i, int *next, int level)
 {
         struct network_switch *s = &r->to->v[i];
@@ -343,6 +364,7 @@ struct switch_tree *topology_parse(const char *file, const char *text, size_t le
                 for (r.t.line = 1; (size_t)r.t.line <= r.t.n_lines; r.t.line++)
                         parse_topology_line(&r);
                 resolve_members(&r);
+                /* Errors in names leave links out, and a walk would blame more. */
                 if (!r.t.errors)
                         number_switches(&r);
                 hostfile_text_finish_errors(&r.t);
@@ -384,6 +406,7 @@ static char *write_switch_path(const struct switch_tree *t, int leaf)
 {
         char *path = xstrdup(t->switches.v[leaf].name);
 
+        /* number_switches() has refused circles; the limit is that of its walk. */
         for (int i = t->v[leaf].above, level = 0; i != NO_SWITCH && level < SWITCH_LEVELS;
              i = t->v[i].above, level++) {
                 char *longer = xasprintf("%s/%s", t->switches.v[i].name, path);
@@ -394,7 +417,8 @@ static char *write_switch_path(const struct switch_tree *t, int leaf)
         return path;
 }
 
-/* Finds a host by its name, else by the name without the domain. */
+/* Finds a host by its name, else by the name without the domain: a host list may have
+ * "gpu1.cluster" where Slurm has "gpu1". */
 static int find_placed(struct switch_tree *t, const char *name)
 {
         CLEANUP(free_textp) char *first = xasprintf("%.*s", (int)strcspn(name, "."), name);
@@ -414,6 +438,7 @@ size_t topology_place(struct switch_tree *t, struct hosts *h)
                 if (at == NO_SWITCH)
                         continue;
                 leaf = t->leaf[at];
+                /* A block is one NVLink domain; without blocks a leaf switch is the next best. */
                 domain = t->block[at] == NO_SWITCH ? leaf : t->block[at];
                 free(site->group);
                 free(site->path);
