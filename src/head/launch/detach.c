@@ -64,6 +64,7 @@ static void tell_room(void *ctx)
         uv_async_send(&a->room);
 }
 
+/* Makes the records the only place of the output, once. */
 static void stand_alone(struct detach *a)
 {
         struct recorder *r = run_dir_recorder(a->launch->run.dir);
@@ -171,6 +172,7 @@ static void on_launch_event(void *ctx, const struct event *e)
         if (e->kind == EVENT_RUN_START)
                 a->to_start = (int)e->value;
         if (e->kind == EVENT_ROLE_WAITS)
+                /* Ranks of a role that waits for another one start later. */
                 a->to_start -= (int)e->count;
         if (e->kind != EVENT_RANK_STARTED || a->report < 0 || --a->to_start > 0)
                 return;

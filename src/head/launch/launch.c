@@ -51,6 +51,8 @@ static void warn_not_pushed(struct launch *l, const struct job_program *p)
                 const char *arg = p->argv->v[i];
                 bool is_path = *arg && *arg != '-' && *arg != '/' && (i || strchr(arg, '/'));
 
+                /* The first word is a path with a slash only; without one it is searched in
+                 * PATH. */
                 if (!is_path || access(arg, F_OK) < 0 || manifest_place(&l->manifest, l->here, arg))
                         continue;
                 diag_help(
@@ -75,6 +77,7 @@ int launch_pack_files(struct launch *l)
 
 /* --- running ---------------------------------------------------------------------------------- */
 
+/* Writes run.json, anew for each plan: the last one counts. Returns 0, or the exit code. */
 static int write_run(struct launch *l)
 {
         struct error err;
@@ -89,6 +92,8 @@ int launch_plan_again(struct launch *l)
 {
         int rc;
 
+        /* Ranks shown are chosen by the size of the world. The wrapper of --ranks stays, and needs
+         * a check of its numbers only. */
         plan_finish(&l->plan);
         free(l->streams.shown);
         l->streams.shown = NULL;
@@ -121,6 +126,7 @@ static int run_job(struct launch *l)
                 rc = l->config.pull ? 0 : verdict_nothing_started(l, EX_USAGE);
         }
         if (!rc)
+                /* After the files are listed: a program among them gets its place there. */
                 launch_programs_prepare(l);
         if (!rc)
                 rc = launch_roles_check_ready(l);
@@ -177,6 +183,7 @@ static void setup_output(struct launch *l)
         l->run.progress = progress_create(&l->events, &po);
 }
 
+/* Takes over options and messages; the caller's are empty afterwards. finish_launch() frees. */
 static void init_launch(struct launch *l, struct options *o, struct diags *d)
 {
         *l = (struct launch){
@@ -248,6 +255,7 @@ static int run_steps(struct launch *l)
                 return rc;
         rc = launch_hosts_load(l);
         if (rc) {
+                /* The last line counts errors of a single hostfile, and names the file. */
                 l->end.where =
                         l->o.hostfiles.n == 1 && !l->o.hostlists.n ? l->o.hostfiles.v[0] : NULL;
                 return verdict_nothing_started(l, rc);

@@ -55,6 +55,7 @@ static int prepare_first(struct launch *l)
         if (rc)
                 return rc;
         r = prepare_attempt(l, &err, &pushed);
+        /* A host that takes a place has to be fit, too, before files are pushed to it. */
         while (r != JOB_DONE && launch_spares_prepare(l, &r, pushed)) {
                 rc = launch_plan_again(l);
                 if (!rc)
@@ -143,6 +144,8 @@ int launch_run_attempts(struct launch *l)
 
         if (rc)
                 return rc;
+        /* From here on an error is a failure of an attempt, and the launch ends with
+         * verdict_tell(). */
         l->end.started = true;
         events_emit(&l->events, (struct event){ .kind = EVENT_RUN_START,
                                                 .node = -1,
@@ -153,6 +156,7 @@ int launch_run_attempts(struct launch *l)
         launch_restart_begin(l);
         run_attempt(l);
         while (launch_spares_refused(l) || launch_restart_again(l)) {
+                /* A warning: the job goes on although a segment is divided. */
                 launch_order_check(l, true);
                 if (prepare_again(l))
                         run_attempt(l);

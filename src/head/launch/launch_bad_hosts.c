@@ -28,6 +28,7 @@ static char *find_bad_file(const struct launch *l)
         return bad_hosts_path(given);
 }
 
+/* Warns of the file once in a launch; @effect is what follows from it. */
 static void warn_of_bad_file(struct launch *l, const char *text, const char *effect)
 {
         if (l->end.told & TOLD_BAD_FILE)
@@ -38,6 +39,7 @@ static void warn_of_bad_file(struct launch *l, const char *text, const char *eff
 
 static bool leaves_bad_out(const struct options *o)
 {
+        /* Hosts of -w are wanted by the user. */
         return (o->restart.automatic || options_replace_nodes(o)) && !o->hostlists.n;
 }
 
@@ -108,6 +110,8 @@ static void move_spare_in(struct hosts *hosts, const struct bad_hosts *b, size_t
         }
 }
 
+/* Leaves the @n hosts at @index, which are in @b, out of the list; or adds an error: too few would
+ * be left. */
 static void leave_out(struct launch *l, const struct bad_hosts *b, const size_t *index, size_t n)
 {
         size_t left = l->hosts.n - n;
@@ -128,11 +132,13 @@ static void leave_out(struct launch *l, const struct bad_hosts *b, const size_t 
                              "one back, --bad-hosts none uses all");
                 return;
         }
+        /* Hosts of run.leave_out have no run. */
         if (b->v[0].run)
                 tell_left_out(l, b, index, n);
         else
                 tell_given(l, index, n);
         for (size_t i = 0; i < n; i++)
+                /* @index stays valid: hosts trade places, and none leaves yet. */
                 move_spare_in(&l->hosts, b, index[i]);
         keep = xcalloc(l->hosts.n, sizeof(*keep));
         for (size_t i = 0; i < l->hosts.n; i++)
@@ -175,6 +181,7 @@ void launch_bad_hosts_apply(struct launch *l)
         struct error err;
         size_t *index, n;
 
+        /* Also of a launch without a file of bad hosts. */
         leave_given_out(l);
         if (!path || diags_errors(&l->diags))
                 return;

@@ -5,6 +5,9 @@
  * knows itself: GPUs and processors from HELLO, and the offset of the wall clock. The files of a
  * program are asked for where the ranks would find them, unless they are pushed or in a container.
  * --preflight asks with the same functions.
+ *
+ * Facts are by node, and an entry with facts is asked no more: a caller empties the entry of a host
+ * that is to be asked again. Judgements borrow the facts, which live until the report is finished.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -29,6 +32,7 @@
 #include "head/term/columns.h"
 #include "wire/env/subst.h"
 
+/* With a larger error of the offset, or without an offset yet, clocks are not compared. */
 enum { CLOCK_ERROR_MAX_NS = 500000000 };
 
 /* --- what is asked ---------------------------------------------------------------------------- */
@@ -42,6 +46,7 @@ static void name_fact(char to[CHECK_NAME], const char *what, size_t i)
                 snprintf(to, CHECK_NAME, "%s", what);
 }
 
+/* Appends a path that the agents are to look at. The order owns copies of all texts. */
 static void add_path(struct check_order *o, const char *what, size_t i, enum check_path_kind kind,
                      const char *path, const char *cwd, const char *search)
 {
@@ -96,6 +101,7 @@ static bool read_interpreter_option(const char *interpreter, const char *word, s
 /* Returns the script that an interpreter runs, lent; NULL = none, or it is read from elsewhere. */
 static const char *find_script(const struct strv *argv)
 {
+        /* Also with a version behind the name: python3.11. */
         static const char *const interpreters[] = { "python", "pypy", "bash", "sh", "perl" };
         const char *slash = strrchr(argv->v[0], '/'), *name = slash ? slash + 1 : argv->v[0];
         bool is_one = false;
@@ -126,7 +132,7 @@ static const char *find_other_files(const struct launch *l)
 }
 
 /* Adds a program whose versions are wanted, with the variables by which a loader and Python find
- * their files. */
+ * their files. Words behind the first CHECK_WORDS_MAX do not say what runs. */
 static void add_check_program(struct check_order *o, const struct launch *l, size_t i,
                               const char *cwd)
 {
@@ -149,6 +155,8 @@ static void add_check_program(struct check_order *o, const struct launch *l, siz
         }
 }
 
+/* Returns the question to all nodes: the same for each, whatever programs run there. @files: also
+ * about the files of the programs. */
 static struct check_order make_order(const struct launch *l, bool files)
 {
         struct check_order o = { .run = xstrdup(l->o.check_run ? l->o.check_run : ""),
@@ -180,7 +188,8 @@ static void add_count(struct checked *to, const char *name, uint32_t n)
         checked_add(to, name, text, "");
 }
 
-/* Adds the model of the GPUs: "NVIDIA H100", or several with commas. */
+/* Adds the model of the GPUs: "NVIDIA H100", or several with commas, each once. The model is not
+ * known if no GPU has a name. */
 static void add_model(struct checked *to, const struct hello *h)
 {
         char text[CHECK_VALUE] = "";
@@ -210,6 +219,8 @@ static void settle_clock(struct checked *to, const struct node *n)
 
                 if (strcmp(k->name, "clock") != 0)
                         continue;
+                /* The difference of both clocks of the node does not age; the offset of its
+                 * monotonic clock to the clock here turns it into the time there now. */
                 theirs = strtoll(k->value, NULL, 10) + now + n->clock.offset_ns;
                 ahead = theirs - wall_ns;
                 *k->value = '\0';
@@ -220,6 +231,7 @@ static void settle_clock(struct checked *to, const struct node *n)
                                            : "the clocks could not be compared in time");
                 else
                         snprintf(k->value, sizeof(k->value), "%s%lld.%03lld",
+                                 /* Less than a millisecond has no sign of its own: "+0.000". */
                                  ahead <= -1000000 ? "-" : "+", llabs(ahead) / 1000000000,
                                  llabs(ahead) / 1000000 % 1000);
         }
@@ -245,7 +257,8 @@ int launch_check_program(const char *fact)
         return -1;
 }
 
-/* Adds that the files of programs were not looked at, and why. */
+/* Adds that the files of programs were not looked at, and why; or, for program 0 alone, that there
+ * is no script. Names of further programs are added by agents only. */
 static void add_unasked_files(const struct launch *l, struct checked *to)
 {
         const char *why = !l->n_programs ? "no program was named" : find_other_files(l);
@@ -264,6 +277,8 @@ static bool has_checked_fact(const struct checked *m, const char *name)
         return false;
 }
 
+/* Adds the facts of the head to those of a node. Once for an answer: the clock is changed in
+ * place. */
 static void add_own_facts(const struct launch *l, const struct node *n, struct checked *to)
 {
         add_count(to, "gpu.count", n->hello.n_gpus);
@@ -285,6 +300,8 @@ enum job_step launch_check_ask(struct launch *l, struct checked *facts, bool fil
         enum job_step r;
 
         for (size_t i = 0; i < l->hosts.n; i++)
+                /* job_check() asks these nodes. A node without an answer has own facts afterwards,
+                 * so it is not asked again. */
                 asked[i] = !facts[i].n_facts;
         r = job_check(l->run.job, &o, facts);
         for (size_t i = 0; i < l->hosts.n && r == JOB_DONE; i++)
@@ -295,14 +312,16 @@ enum job_step launch_check_ask(struct launch *l, struct checked *facts, bool fil
         return r;
 }
 
+/* Returns a node to judge. The number of ranks is that of the plan; `hnlaunch check` has none and
+ * takes --ppn, slots or GPUs, in this order, and at least one. */
 static struct check_node describe_check_node(const struct launch *l, size_t i,
                                              struct checked *facts)
 {
         const struct plan_options *o = &l->o.plan;
         const struct host *h = &l->hosts.v[i];
         const struct node *n = job_node(l->run.job, i);
-        bool planned = l->plan.n_nodes > 0; /* the plan has judged the GPUs */
-        bool is_lost = n->state == NODE_FAILED;
+        bool planned = l->plan.n_nodes > 0;     /* the plan has judged the GPUs */
+        bool is_lost = n->state == NODE_FAILED; /* there may be no HELLO */
         int gpus = is_lost ? 0 : (int)n->hello.n_gpus, slots = h->slots_given ? h->slots : 0;
         int ranks = planned && l->plan.nodes[i].n_ranks ? l->plan.nodes[i].n_ranks
                     : o->per_node                       ? 1
@@ -355,7 +374,8 @@ static int print_results(struct launch *l, const struct check_report *r)
         return 0;
 }
 
-/* Tells the verdict, and how to go on without nodes that are not fit. Returns the exit code. */
+/* Tells the verdict, and how to go on without nodes that are not fit. The table is flushed first:
+ * messages go to another stream. Returns the exit code. */
 static int tell_fitness(struct launch *l, const struct check_report *r)
 {
         CLEANUP(free_textp) char *verdict = check_print_verdict(r);
@@ -416,10 +436,12 @@ static int check_nodes(struct launch *l, struct checked *facts, const struct che
                 return launch_end_early(l, JOB_INTERRUPTED);
         }
         nodes = launch_check_describe(l, facts);
+        /* Nodes that are not reached have their own messages, before the table that names them. */
         report_nodes(&l->diags, l->run.job, &l->hosts);
         verdict_say(l);
         check_judge_by(&r, nodes, l->hosts.n, profile, l->o.strict);
         job_peers_judge(&peers, &r);
+        /* The file of --save is written also if a check fails. */
         rc = compare_and_save(l, &r, &peers, base);
         if (!rc)
                 rc = print_results(l, &r);
@@ -431,6 +453,7 @@ static int check_nodes(struct launch *l, struct checked *facts, const struct che
         return rc;
 }
 
+/* Owns the facts. JOB_NODES_LOST is no error for launch_connect() here. */
 static int connect_and_check(struct launch *l, const struct check_profile *profile,
                              const json_t *base)
 {
@@ -458,6 +481,7 @@ int launch_check(struct launch *l)
         if (l->o.check_profile &&
             !check_profile_read(&profile, l->o.check_profile, check_exists, &l->diags))
                 return verdict_nothing_started(l, EX_CONFIG);
+        /* Agents search programs with the PATH that the ranks would have. */
         if (export_env_collect(&l->o, environ, &l->env, &l->unset, &l->diags) < 0)
                 return verdict_nothing_started(l, EX_NOINPUT);
         if (l->o.baseline && !(base = baseline_read(l->o.baseline, &err)))

@@ -32,6 +32,7 @@ static void say_now(void *ctx, const struct diags *d)
                 say_diags(d, l->run.color);
 }
 
+/* job_connect() calls it ten times a second; @ctx is the progress line. */
 static void tick(void *ctx)
 {
         progress_tick(ctx);
@@ -68,7 +69,8 @@ static const char *help_with_limit(int error)
         }
 }
 
-/* Ends the launch: a transport cannot be made. */
+/* Ends the launch: a transport cannot be made. The text of @err may have a next step behind a
+ * newline (err_cut_help()); that of a limit is better. Returns the exit code. */
 static int refuse_transport(struct launch *l, struct error *err)
 {
         const char *help = err_cut_help(err), *limit = help_with_limit(err->code);
@@ -127,6 +129,7 @@ void launch_take_inventory(struct launch *l)
                 };
         }
         launch_gpus_choose(l);
+        /* --local without a number: a slot for each GPU, else for each core. */
         if (!l->o.local || l->o.local_n)
                 return;
         l->hosts.v[0].slots =
@@ -140,6 +143,7 @@ int launch_connect(struct launch *l)
         enum job_step step;
         int rc;
 
+        /* Local nodes alone need neither ssh nor an agent for another machine. */
         if (launch_any_remote(l) && launch_setup_check_ssh(l) < 0)
                 return verdict_nothing_started(l, EX_NOINPUT);
         l->agent = l->o.agent ? xstrdup(l->o.agent) : agent_binary_path(&err);
@@ -156,6 +160,7 @@ int launch_connect(struct launch *l)
         l->config.tick = (struct job_tick){ tick, l->run.progress };
         l->config.say = say_now;
         l->config.say_ctx = l;
+        /* Joins of ranks are many: told only where --json or records have a reader. */
         l->config.tell_joins =
                 l->o.json ||
                 (l->run.dir && (run_dir_path(l->run.dir) || run_dir_recorder(l->run.dir)));
@@ -192,10 +197,12 @@ int launch_check_machines(struct launch *l)
         const char **machines;
         size_t found;
 
+        /* With --oversubscribe the slots of a machine may count twice. */
         if (l->o.plan.oversubscribe)
                 return 0;
         machines = xcalloc(l->hosts.n, sizeof(*machines));
         for (size_t i = 0; i < l->hosts.n; i++)
+                /* "" equals no machine. */
                 machines[i] = job_node(l->run.job, i)->state == NODE_FAILED
                                       ? ""
                                       : job_node(l->run.job, i)->hello.machine;

@@ -24,6 +24,7 @@ struct rank_variables {
         struct strv env, unset;
 };
 
+/* Copies the variables of the ranks; rank_variables_finish() frees. */
 static void collect_variables(const struct launch *l, struct rank_variables *to)
 {
         struct diags unused = DIAGS_INIT;
@@ -44,6 +45,7 @@ static void rank_variables_finish(struct rank_variables *v)
         strv_finish(&v->unset);
 }
 
+/* Replaces the GPUs of an inventory. @chosen: CUDA_VISIBLE_DEVICES names the GPUs. */
 static void set_gpu_list(struct plan_inventory *inv, const struct gpu_list *gpus, bool chosen)
 {
         int *index = xcalloc(gpus->n, sizeof(*index));
@@ -67,6 +69,7 @@ static int compare_index(const void *a, const void *b)
 static void list_all(struct gpu_list *to, const struct hello *h)
 {
         for (uint32_t i = 0; i < h->n_gpus; i++)
+                /* Parts of GPUs (MIG) have no number. */
                 if (h->gpus[i].index < GPU_BY_PLACE)
                         gpu_list_push(to, &h->gpus[i]);
         for (uint32_t i = 0; i < h->n_hidden; i++)
@@ -75,6 +78,8 @@ static void list_all(struct gpu_list *to, const struct hello *h)
                 qsort(to->v, to->n, sizeof(*to->v), compare_index);
 }
 
+/* Sets the GPUs of a node: those of the list for the ranks; else of the list in the environment of
+ * the agent, unless --unset names the variable; else all. */
 static void choose_gpus(struct plan_inventory *inv, const struct hello *h,
                         const struct rank_variables *v)
 {
@@ -117,6 +122,7 @@ struct plan_inventory *launch_gpus_guess(const struct launch *l)
         visible = strv_env_get(&v.env, cuda_list);
         if (visible) {
                 gpu_list_choose(&shown, NULL, visible);
+                /* .known stays false: slots come from the hostfile. */
                 inv = xcalloc(l->hosts.n, sizeof(*inv));
                 for (size_t i = 0; shown.n && i < l->hosts.n; i++)
                         set_gpu_list(&inv[i], &shown, true);
@@ -148,11 +154,13 @@ static long count_devices(const char *list)
                         break;
                 first = strtol(word, &end, 10);
                 last = end > word && *end == '-' ? strtol(end + 1, NULL, 10) : first;
+                /* Words that are no range, as UUIDs, are one device each. */
                 n += last > first && last - first < PLAN_MAX_RANKS ? last - first + 1 : 1;
         }
         return n;
 }
 
+/* Warns of the node with the most ranks above @devices; others are like it. */
 static void check_list(struct launch *l, const char *name, long devices)
 {
         const struct plan_node *most = NULL;
@@ -178,6 +186,7 @@ void launch_gpus_check(struct launch *l)
         struct rank_variables v;
         const char *list;
 
+        /* A rank for each node has all devices; other ranks may use none. */
         if (l->o.plan.per_node || !l->o.plan.gpus_per_rank)
                 return;
         collect_variables(l, &v);

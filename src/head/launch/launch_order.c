@@ -68,6 +68,7 @@ static char *find_slurm_file(void)
         const char *conf = getenv("SLURM_CONF"), *slash = conf ? strrchr(conf, '/') : NULL;
         char *path;
 
+        /* Outside of a job of Slurm the file in /etc may be about other hosts. */
         if (!conf && !getenv("SLURM_JOB_ID"))
                 return NULL;
         path = slash ? xasprintf("%.*s/topology.conf", (int)(slash - conf), conf)
@@ -136,6 +137,7 @@ static int arrange_hosts(struct launch *l, size_t needed, size_t segment)
         order = host_order_choose(h, usable, cut, segment, &l->diags);
         if (order)
                 hosts_arrange(h, order);
+        /* Hosts beyond the whole segments stand by. */
         for (size_t i = cut; order && i < needed; i++)
                 h->v[i].spare = true;
         free(usable);
@@ -156,6 +158,7 @@ int launch_order_arrange(struct launch *l, size_t needed)
         if (!t && l->o.topology)
                 return -EINVAL;
         for (size_t i = 0; i < h->n; i++) {
+                /* All hosts have a site from here on, also those that stand by. */
                 host_site_of(&h->v[i])->stands_by = h->v[i].spare;
                 working += !h->v[i].spare;
         }
@@ -163,6 +166,7 @@ int launch_order_arrange(struct launch *l, size_t needed)
                 topology_place(t, h);
         topology_destroy(t);
         needed = needed ? MIN(needed, working) : working;
+        /* Segments are checked later where nodes are still to tell their domains. */
         r = arrange_hosts(l, needed, launch_order_waits(l) ? 0 : (size_t)l->o.segment);
         if (r == 0 && !is_asked(&l->o))
                 warn_unplaced(l);
@@ -212,6 +216,7 @@ static enum job_step ask_places(struct launch *l)
         for (size_t i = 0; i < h->n; i++) {
                 for (uint32_t k = 0; k < facts[i].n_facts && !h->v[i].site->asked; k++)
                         take_fact(&h->v[i], &facts[i].facts[k]);
+                /* A silent node is asked again with the next plan. */
                 h->v[i].site->asked |= facts[i].n_facts > 0;
                 checked_finish(&facts[i]);
         }
@@ -284,6 +289,7 @@ int launch_order_settle(struct launch *l)
 {
         if (!launch_order_is_wanted(l))
                 return 0;
+        /* Also before later plans: hosts that have taken a place tell theirs. */
         if (ask_places(l) == JOB_INTERRUPTED)
                 return launch_end_early(l, JOB_INTERRUPTED);
         return launch_order_is_settled(l) ? 0 : choose_nodes(l);

@@ -3,6 +3,10 @@
  * The plan gives the ranks to the nodes, by the inventories of connected agents if there are any;
  * `hnlaunch plan` prints the plan. Only the plan shows whether a program has several ranks, and
  * needs MPI.
+ *
+ * launch_plan_make() runs again after each replacement of nodes. With an inventory, nodes that do
+ * not fit are replaced first, then two nodes on a machine are refused, and the order of the nodes
+ * is chosen. All checks that need the number of ranks follow.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,6 +27,7 @@
 
 /* --- the MPI of the program ------------------------------------------------------------------- */
 
+/* @what: the MPI library, or "mpi4py" of a script. */
 static void warn_of_lone_ranks(struct launch *l, const char *program, const char *what, int ranks)
 {
         diag_help(diag_warn(&l->diags, HN_LONE_WORLDS,
@@ -113,6 +118,7 @@ static void choose_mpis(struct launch *l)
         for (size_t i = 0; i < l->n_programs; i++) {
                 size_t first = 0;
 
+                /* The first program of the world decides for all. */
                 while (!options_share_world(&l->o, first, i))
                         first++;
                 if (first == i)
@@ -122,6 +128,8 @@ static void choose_mpis(struct launch *l)
 
 /* --- the plan --------------------------------------------------------------------------------- */
 
+/* Ends the launch: the plan has errors in diags. Without a job no spare host was asked. Returns the
+ * exit code. */
 static int refuse_plan(struct launch *l)
 {
         if (l->run.job)
@@ -129,6 +137,7 @@ static int refuse_plan(struct launch *l)
         return verdict_nothing_started(l, EX_UNAVAILABLE);
 }
 
+/* Plans the ranks, or the replicas of the roles. 0, or < 0 with errors in diags. */
 static int build_plan_of_job(struct launch *l, const struct plan_inventory *inv)
 {
         size_t n = options_count_roles(&l->o);
@@ -149,6 +158,8 @@ int launch_plan_make(struct launch *l)
 {
         struct plan_inventory *guess = l->inventory ? NULL : launch_gpus_guess(l);
         int rc = l->inventory ? launch_spares_fit(l) : 0;
+        /* Before launch_order_settle(): the first plan must have whole segments, later ones only
+         * warn. */
         bool again = launch_order_is_settled(l);
 
         if (!rc && l->inventory)
@@ -171,6 +182,7 @@ int launch_plan_make(struct launch *l)
         return rc;
 }
 
+/* Prints the plan to standard output, or to the file of --json. Returns 0, or the exit code. */
 static int print_plan_json(struct launch *l)
 {
         const char *path = l->o.json_file;
@@ -195,9 +207,12 @@ static uint32_t read_threads_wanted(const struct launch *l, size_t program)
         const char *text = own ? own : strv_env_get(&l->env, "OMP_NUM_THREADS");
         long n = text ? strtol(text, NULL, 10) : 0;
 
+        /* A list as in "4,2" counts by its first number: that of the outer threads. */
         return n > 0 && n < INT32_MAX ? (uint32_t)n : 0;
 }
 
+/* Asks the agents to which cores they would bind the ranks (`plan --probe`). Not with --bind none,
+ * unless network cards are asked for. */
 static void ask_bindings(struct launch *l)
 {
         uint32_t *threads = xcalloc(l->n_programs + 1, sizeof(*threads));
@@ -209,6 +224,7 @@ static void ask_bindings(struct launch *l)
         free(threads);
 }
 
+/* Frees the answers, which belong to the inventory. Before the plan, which has their number. */
 static void drop_bindings(struct launch *l)
 {
         for (size_t i = 0; l->inventory && i < l->plan.n_nodes; i++) {

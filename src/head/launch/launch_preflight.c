@@ -4,6 +4,11 @@
  * plan. launch_preflight() goes on until no node with ranks fails: after a replacement there is
  * another plan, and only hosts that are new have to be asked. Files of a program count on the nodes
  * where it runs.
+ *
+ * Facts stay for the whole launch, by place in the list of hosts; hosts[] tells whose they are. A
+ * host that takes a place has another name there, and is asked. Names are compared as pointers: a
+ * name lives as long as struct hosts, also of a host that has left the list. Connections are tested
+ * anew in each round, as they are between nodes.
  */
 #include "head/launch/launch_preflight.h"
 
@@ -31,7 +36,8 @@ struct launch_preflight {
         bool told;              /* the warnings */
 };
 
-/* A judgement of all nodes. */
+/* A judgement of all nodes, those without ranks included. @nodes borrows @facts, @report borrows
+ * @nodes. */
 struct judged {
         struct checked *facts;
         struct check_node *nodes;
@@ -47,6 +53,8 @@ static bool is_present(const struct launch *l, size_t node)
 
 /* --- asking ----------------------------------------------------------------------------------- */
 
+/* Asks the READY hosts that were not asked before. A node that is silent, or lost meanwhile, counts
+ * as asked. Makes l->end.preflight at the first call. JOB_DONE or JOB_INTERRUPTED. */
 static enum job_step ask_joined(struct launch *l)
 {
         struct launch_preflight *p = l->end.preflight;
@@ -75,7 +83,8 @@ static enum job_step ask_joined(struct launch *l)
         return r;
 }
 
-/* Tests the connections between the nodes of a plan. */
+/* Tests the connections between the READY nodes, from --preflight=1 on: also between spare hosts.
+ * JOB_DONE or JOB_INTERRUPTED. */
 static enum job_step test_peers(struct launch *l)
 {
         struct launch_preflight *p = l->end.preflight;
@@ -101,7 +110,7 @@ static bool runs_program(const struct launch *l, size_t node, int program)
 }
 
 /* Returns a copy of the facts of a node, in which files of programs that run elsewhere are not
- * known. */
+ * known. The facts themselves stay whole: another plan may put other programs there. */
 static struct checked copy_facts(const struct launch *l, size_t node)
 {
         const struct checked *from = &l->end.preflight->facts[node];
@@ -119,6 +128,8 @@ static struct checked copy_facts(const struct launch *l, size_t node)
         return to;
 }
 
+/* Judges all nodes. Sets why[] of nodes that are READY and fail; a node that is lost is no matter
+ * of fitness. judged_finish() frees. */
 static void judge_nodes(const struct launch *l, struct judged *to)
 {
         size_t n = l->hosts.n;
@@ -128,6 +139,7 @@ static void judge_nodes(const struct launch *l, struct judged *to)
         for (size_t i = 0; i < n; i++)
                 to->facts[i] = copy_facts(l, i);
         to->nodes = launch_check_describe(l, to->facts);
+        /* Without a profile, and warnings never end a launch. */
         check_judge(&to->report, to->nodes, n, false);
         if (l->o.preflight >= PREFLIGHT_FILES)
                 job_peers_judge(&l->end.preflight->peers, &to->report);
@@ -155,7 +167,8 @@ static void judged_finish(struct judged *j, size_t n)
 
 /* --- telling ---------------------------------------------------------------------------------- */
 
-/* Ends the launch: nodes are not fit, and nothing takes their places. */
+/* Ends the launch: nodes are not fit, and nothing takes their places. Returns the exit code. The
+ * links to these nodes may be closed already. */
 static int refuse_unfit(struct launch *l, const struct judged *j)
 {
         bool replaces = options_replace_nodes(&l->o) && l->o.on_bad_node != BAD_NODE_STOP;
@@ -168,10 +181,12 @@ static int refuse_unfit(struct launch *l, const struct judged *j)
                         bad[n++] = i;
                 others += !j->why[i] && is_present(l, i);
         }
+        /* "of N nodes" leaves out nodes that were lost before the judgement. */
         d = diag_add(&l->diags, HN_UNFIT_NODES, EX_UNAVAILABLE, "%zu of %zu nodes %s not fit", n,
                      n + others, n == 1 ? "is" : "are");
         check_print_rows(d, &j->report, &l->hosts, CHECK_FAIL);
         names = hosts_fold(&l->hosts, bad, n);
+        /* Without any fit node an advice to leave nodes out would leave none. */
         if (others && replaces)
                 launch_spares_note(l);
         else if (others && !l->o.dial_in)
@@ -183,7 +198,8 @@ static int refuse_unfit(struct launch *l, const struct judged *j)
         return verdict_nothing_started(l, EX_UNAVAILABLE);
 }
 
-/* Tells warnings, and nodes that have not answered. */
+/* Tells warnings once, and nodes that have not answered. Other messages, as those of another plan,
+ * are told each time. */
 static void tell_warnings(struct launch *l, const struct judged *j)
 {
         size_t odd = 0;
@@ -203,6 +219,7 @@ static void tell_warnings(struct launch *l, const struct judged *j)
 
 /* --- the steps -------------------------------------------------------------------------------- */
 
+/* Whether a node with ranks was lost while nodes were asked or tested. */
 static bool is_any_lost(const struct launch *l)
 {
         for (size_t i = 0; i < l->hosts.n; i++)
@@ -222,6 +239,8 @@ static int go_round(struct launch *l, bool *ret_changed)
         *ret_changed = false;
         if (r == JOB_DONE)
                 r = test_peers(l);
+        /* A lost node is replaced before the judgement, which then has the facts of the new
+         * host. */
         if (r == JOB_DONE && is_any_lost(l)) {
                 *ret_changed = true;
                 r = launch_spares_settle(l);
@@ -242,6 +261,7 @@ static int go_round(struct launch *l, bool *ret_changed)
                 rc = launch_end_early(l, r);
         if (rc || !*ret_changed)
                 return rc;
+        /* As after any replacement: another host may have other GPUs. */
         launch_take_inventory(l);
         return launch_plan_again(l);
 }
@@ -274,6 +294,8 @@ void launch_preflight_joined(struct launch *l)
         if (n && ask_joined(l) == JOB_DONE && test_peers(l) == JOB_DONE) {
                 judge_nodes(l, &j);
                 for (size_t i = 0; i < p->n; i++)
+                        /* Hosts that were fit once stay: only the new ones are to blame.
+                         * prepare_again() meets the lost node next. */
                         if (joined[i] && j.why[i]) {
                                 log_line(LOG_WARN, "%s is %s", l->hosts.v[i].name, j.why[i]);
                                 job_give_up(l->run.job, i, j.why[i]);

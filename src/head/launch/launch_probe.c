@@ -51,6 +51,7 @@ static int choose_network(const struct launch *l, size_t i, struct probed_host *
 
         if (master_addr_candidates(&list, p->host, hellos, n, l->o.iface, err) < 0)
                 return -1;
+        /* Loopback is no address for other nodes: the line has none. */
         if (!list.n || !strcmp(list.v[0].iface, "lo"))
                 return 0;
         if (!p->host->local)

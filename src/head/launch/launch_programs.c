@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The programs of the job: one, or several in one world (hnlaunch -n 1 ./a : -n 3 ./b).
+ *
+ * launch_programs_find() makes l->programs before anything is connected, launch_programs_prepare()
+ * adds variables and places of pushed files, launch_programs_share() gives each program ranks of
+ * the plan. Words of the arguments belong to the options.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,6 +25,7 @@ static void find_in_folder(char **name, const char *cwd)
 {
         CLEANUP(free_textp) char *full = NULL;
 
+        /* PATH of this machine: other nodes are taken to have the same. */
         if (strchr(*name, '/') || program_in_path(*name))
                 return;
         full = xasprintf("%s/%s", cwd, *name);
@@ -67,6 +72,8 @@ void launch_programs_prepare(struct launch *l)
 
                 if (own)
                         export_env_add(&l->o, &own->exports, environ, &p->env, &l->diags);
+                /* Only a program named by a path may be a pushed file, and a directory of its own
+                 * is not below the pushed files. */
                 if (!p->cwd && strchr(p->argv->v[0], '/'))
                         p->pushed = manifest_place(&l->manifest, l->here, p->argv->v[0]);
         }
@@ -85,6 +92,7 @@ int launch_programs_share(struct launch *l)
         intlist_add(&counts, l->o.first_np);
         for (size_t i = 0; i < l->o.n_more; i++)
                 intlist_add(&counts, l->o.more[i].np);
+        /* Ranks of roles are shared when the plan is made. */
         fits = !l->o.n_more || l->o.first || plan_share(&l->plan, counts.v, counts.n);
         for (size_t i = 0; !fits && i < counts.n; i++) {
                 if (counts.v[i])

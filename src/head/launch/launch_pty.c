@@ -30,6 +30,8 @@ struct launch_pty {
 
 /* --- the terminal ----------------------------------------------------------------------------- */
 
+/* Makes the input raw: the terminal of the rank turns keys into signals and lines. Output stays
+ * cooked, for messages of hnlaunch. */
 static void give_keys_to_rank(struct launch_pty *p)
 {
         struct termios raw;
@@ -80,6 +82,7 @@ static void on_window_resized(uv_signal_t *h, int signo UNUSED)
         struct launch_pty *p = h->data;
         struct launch_terminal now = launch_pty_describe(p->launch);
 
+        /* Only the size has changed. */
         *now.term = '\0';
         job_resize(p->launch->run.job, &now);
 }
@@ -150,6 +153,7 @@ void launch_pty_close(struct launch *l)
         if (!p)
                 return;
         take_keys_back(p);
+        /* The handle is part of @p, which is freed after the loop has closed it. */
         if (p->has_resized)
                 uv_close((uv_handle_t *)&p->resized, NULL);
         p->has_resized = false;

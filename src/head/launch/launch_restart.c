@@ -25,7 +25,7 @@
 
 struct launch_restart {
         struct restart_past *past;
-        size_t n, cap;
+        size_t n, cap;            /* of .past */
         int64_t best_step;        /* of all attempts; 0 = none */
         int64_t file_ns;          /* the newest file of --progress-file before the attempt */
         int64_t began_us;         /* of the attempt */
@@ -38,6 +38,8 @@ struct launch_restart {
 
 /* ---- facts ---- */
 
+/* Asks the nodes of the ended attempt; @path could not be written, "" = none. Valid until the next
+ * call. Only evidence that needs facts asks. */
 static const struct node_facts *ask_node_facts(void *ctx, const char *path)
 {
         struct launch *l = ctx;
@@ -150,6 +152,8 @@ static void tell_decision(struct launch *l, const struct evidence *e,
 
 /* ---- hosts ---- */
 
+/* Puts a host out: for this job (@retired), and for later runs (launch_bad_hosts_add()). Without
+ * --restart auto no list is kept for the last message. */
 static void retire_host(struct launch *l, struct intlist *retired, int node, const char *reason,
                         enum evidence_kind kind)
 {
@@ -179,6 +183,7 @@ static void on_drained(void *launch, const struct event *e)
         if (e->kind != EVENT_NODE_DRAINED)
                 return;
         launch_bad_hosts_add(l, e->host, e->text, evidence_name(EVIDENCE_DRAINED));
+        /* A drained host must not stand in later. */
         hosts_drop_aside(&l->hosts, e->host);
 }
 
@@ -192,6 +197,7 @@ static void acquit_hosts(struct launch *l, const struct evidence *now)
                         launch_bad_hosts_acquit(l, r->past[i].evidence.host);
 }
 
+/* Retires all hosts with an order to drain in this attempt. */
 static void collect_drained(struct launch *l, struct intlist *retired)
 {
         for (size_t i = 0; i < l->hosts.n; i++)
@@ -200,6 +206,8 @@ static void collect_drained(struct launch *l, struct intlist *retired)
                                     EVIDENCE_DRAINED);
 }
 
+/* Retires drained and lost hosts, and the host of the decision. @d->reason alone does not name the
+ * signal and rank of a fault. */
 static void collect_retired(struct launch *l, const struct evidence *e,
                             const struct restart_decision *d, struct intlist *retired)
 {
@@ -227,9 +235,11 @@ static void collect_held(struct launch *l, const struct job_next *next, struct i
         struct launch_restart *r = l->end.restart;
         struct node_facts *own = NULL, *facts = r ? r->facts : NULL;
 
+        /* Memory matters only to another attempt, and the wait may take a minute. */
         if (!job_may_restart(l->run.job, next))
                 return;
         if (!facts) {
+                /* The decision did not ask. */
                 facts = own = xcalloc(l->hosts.n, sizeof(*own));
                 job_ask_facts(l->run.job, "", facts);
         }
@@ -266,6 +276,8 @@ static bool is_replaceable(const struct launch *l)
         return job_spares(l->run.job) || (least && l->plan.num_nodes > least);
 }
 
+/* Decides after an attempt with --restart auto. True: the job is ready for the next. Evidence is
+ * collected before job_restart_as(), which forgets the attempt. */
 static bool decide_next(struct launch *l)
 {
         struct launch_restart *r = l->end.restart;
@@ -333,6 +345,7 @@ static bool begin_next(struct launch *l)
 
         if (drained)
                 collect_drained(l, &retired);
+        /* NULL: as job_restart() will decide. */
         collect_held(l, drained ? &next : NULL, &retired);
         return retired.n ? job_restart_as(l->run.job, &l->plan, &next) == JOB_AGAIN
                          : job_restart(l->run.job, &l->plan);

@@ -65,6 +65,8 @@ int launch_roles_check_ready(struct launch *l)
 }
 
 /* Gives all ranks HN_ROLES. */
+/* Gives all ranks HN_ROLES. Too long a text would make execve() fail with E2BIG, so the variable is
+ * left out, with a warning. */
 static void set_address_book(struct launch *l)
 {
         json_t *book = role_book_json(l->config.book);
@@ -93,6 +95,7 @@ void launch_roles_fill(struct launch *l)
         for (size_t i = 0; i < l->n_programs; i++) {
                 struct job_program *p = &l->programs[i];
 
+                /* The words of the attempt before have other addresses. */
                 strv_finish(&p->words);
                 role_texts_fill_words(b, &l->o, (int)i, false, &p->words, &l->diags);
                 role_texts_fill_env(b, &l->o, (int)i, false, &p->env, &l->diags);
@@ -103,7 +106,8 @@ void launch_roles_fill(struct launch *l)
         set_address_book(l);
 }
 
-/* Returns the address of a node as far as it is known before the start, malloc'ed. */
+/* Returns the address of a node as far as it is known before the start, malloc'ed; for people
+ * only. */
 static char *guess_address(const struct launch *l, const struct host *host)
 {
         if (host->addr)
@@ -123,6 +127,7 @@ void launch_roles_guess(struct launch *l)
                 const struct strv *names = role_book_ports(b, r->program);
                 int instance;
 
+                /* Only the first rank of an instance enters the book. */
                 if (role_instance_of(b, &l->plan, i) != i)
                         continue;
                 instance = role_book_add_instance(b, r->program, host->name, addr);

@@ -44,6 +44,7 @@ static void find_image_file(struct launch *l, struct container_order *o)
         CLEANUP(free_textp) char *path = xasprintf("%s/%s", l->cwd, o->name);
         bool is_file = o->kind == CONTAINER_APPTAINER || o->kind == CONTAINER_CHARLIECLOUD;
 
+        /* Any other name is of an image in a registry, or a path on the nodes. */
         if (!is_file || *o->name == '/' || access(path, F_OK) < 0)
                 return;
         free(o->name);
@@ -58,6 +59,7 @@ void launch_setup_container(struct launch *l)
                 return;
         find_image_file(l, o);
         free(o->dir);
+        /* A container that runs already has folders of its own. */
         o->dir = xstrdup(o->kind == CONTAINER_EXEC ? "" : l->cwd);
         l->config.container = container_order_encode(o);
 }
@@ -86,6 +88,8 @@ static int need_text_port(struct launch *l, const char *name)
         return r;
 }
 
+/* Ends the launch: a text names a wrong port, or one too many. @place: the option or argument. A
+ * label knows no escape "\{". Returns the exit code. */
 static int refuse_port(struct launch *l, const char *place, const struct subst_piece *p, bool many)
 {
         struct diag *d = diag_add(&l->diags, HN_BAD_PORT_NAME, EX_USAGE,
@@ -107,6 +111,7 @@ static int find_ports_in(struct launch *l, const char *text, const char *place,
 {
         struct subst_piece p;
 
+        /* @read gives a piece of text at a time, at least a byte long. */
         for (const char *c = text; *c; c += p.len) {
                 char name[PORT_NAME_MAX + 1];
 
@@ -147,6 +152,7 @@ static const char *find_meant_placeholder(const char *word)
         for (size_t i = 0; i < ARRAY_SIZE(known); i++)
                 words[i] = known[i].word;
         near = diag_did_you_mean(word, words, ARRAY_SIZE(words));
+        /* Almost any word is near a short one: then only another case of letters counts. */
         if (!near || (strlen(near) <= SHORT_WORD && strcasecmp(near, word) != 0))
                 return NULL;
         for (size_t i = 0; i < ARRAY_SIZE(known); i++)
@@ -185,6 +191,8 @@ static void warn_of_placeholders(struct launch *l, const char *text, const char 
         }
 }
 
+/* Reserves the ports that the arguments of a program name; argv[0] is not read. 0, or the exit
+ * code. */
 static int find_argument_ports(struct launch *l, const struct strv *argv, struct strv *told)
 {
         int rc = 0;
@@ -221,6 +229,8 @@ int launch_setup_find_ports(struct launch *l)
         return rc;
 }
 
+/* Adds an error if the program of --ssh-command cannot be started. A text with wrong quotes is not
+ * judged here. */
 static void check_ssh_command(struct launch *l)
 {
         CLEANUP(strv_finish) struct strv words = STRV_INIT;
@@ -273,6 +283,7 @@ int launch_setup_check_ssh(struct launch *l)
         return diags_errors(&l->diags) ? -ENOENT : 0;
 }
 
+/* Ends the launch: the folder of hnlaunch is needed, but cannot be named. Returns the exit code. */
 static int refuse_cwd(struct launch *l, int error)
 {
         struct diag *d = error == ENOENT ? diag_add(&l->diags, HN_NO_DIRECTORY, EX_NOINPUT,
@@ -291,6 +302,8 @@ static char *find_folder_of_shell(const char *here)
 {
         const char *pwd = getenv("PWD");
         struct stat named, real;
+        /* $PWD of a process started without a shell may be about another folder. A path below /proc
+         * means another folder to each process. */
         bool same = pwd && *pwd == '/' && strncmp(pwd, "/proc/", 6) && stat(pwd, &named) == 0 &&
                     stat(".", &real) == 0 && named.st_dev == real.st_dev &&
                     named.st_ino == real.st_ino;
@@ -308,6 +321,7 @@ int launch_setup_find_cwd(struct launch *l)
                 return refuse_cwd(l, errno);
         if (!l->here)
                 l->here = xstrdup("/"); /* unused: neither --push nor --pull */
+        /* --push names files by the real path, ranks start in the named one. */
         named = find_folder_of_shell(l->here);
         if (to && *to == '/')
                 l->cwd = xstrdup(to);
@@ -317,6 +331,7 @@ int launch_setup_find_cwd(struct launch *l)
         return 0;
 }
 
+/* Ends the launch: @ranks of the option are not all in the world. Returns the exit code. */
 static int refuse_ranks(struct launch *l, const char *option, const char *ranks)
 {
         diag_help(diag_add(&l->diags, HN_NO_SUCH_RANK, EX_USAGE, "%s %s: not ranks of 0 to %d",
@@ -342,6 +357,8 @@ int launch_setup_check_ranks(struct launch *l)
 
 int launch_setup_choose_ranks(struct launch *l)
 {
+        /* $0 has the chosen ranks, "$@" the program. In a job of roles ranks are numbered over all
+         * roles. */
         static const char script[] =
                 "case \" $0 \" in *\" ${HN_JOB_RANK-$HN_RANK} \"*) exec \"$@\" ;; esac";
         struct strv words = STRV_INIT;
@@ -353,6 +370,7 @@ int launch_setup_choose_ranks(struct launch *l)
                 return rc;
         for (size_t i = 0; i < l->o.ranks.n; i++)
                 buf_printf(&ranks, i ? " %d" : "%d", l->o.ranks.v[i]);
+        /* The choice is made before a wrapper of --wrap, such as a profiler, is started. */
         strv_push(&words, "/bin/sh");
         strv_push(&words, "-c");
         strv_push(&words, script);
@@ -394,6 +412,7 @@ int launch_setup_choose_shown(struct launch *l)
         struct range_error e;
         bool good;
 
+        /* A detached run shows no rank: its records have the output. */
         if (l->o.detach || (l->o.show && strcmp(l->o.show, "all") != 0))
                 l->streams.shown = xcalloc((size_t)n, sizeof(*l->streams.shown));
         if (l->o.detach || !l->streams.shown)
@@ -416,6 +435,7 @@ const char *launch_setup_choose_label(const struct launch *l)
 bool launch_setup_folds(const struct launch *l)
 {
         const struct options *o = &l->o;
+        /* Programs that read the output of a pipe get each line. */
         bool many = l->plan.world_size > UNFOLDED_RANKS && isatty(STDOUT_FILENO) && !o->raw &&
                     o->label != LABEL_NONE;
 
@@ -503,6 +523,7 @@ void launch_setup_describe_terminal(struct launch *l)
                 strv_env_set(&l->env, "FORCE_COLOR", "1");
         if ((template && label_needs_network(template)) || is_variable_chosen(l, "COLUMNS"))
                 return;
+        /* Labels of all ranks are equally wide, so rank 0 stands for all. */
         label = label_create(template, &l->plan, &l->hosts, (struct label_network){ 0 });
         text = label_make(label, 0, MSG_STDOUT, LABEL_PLAIN);
         width = columns_count(text, strlen(text));

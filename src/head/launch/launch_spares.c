@@ -49,6 +49,7 @@ static void unfit_finish(struct unfit *u, size_t n_hosts)
         free(u->why);
 }
 
+/* Adds a fault of a node, and takes over @why. Each node at most once: u->n counts nodes. */
 static void add_unfit(struct unfit *u, size_t node, char *why)
 {
         free(u->why[node]);
@@ -81,6 +82,8 @@ static void warn_no_spares(struct launch *l)
 {
         const struct options *o = &l->o;
 
+        /* A configuration file may ask for spares of runs that need fewer hosts: no warning
+         * then. */
         if (o->spares != SPARES_AUTO || o->nodes || o->plan.np ||
             settings_level(o->settings, option_by_name("spares")) != LEVEL_LINE)
                 return;
@@ -106,6 +109,7 @@ static int order_hosts(struct launch *l, struct spare_rule *rule)
         if (launch_order_arrange(l, n) < 0)
                 return -EINVAL;
         if (launch_order_waits(l)) {
+                /* All hosts are connected; launch_order_settle() chooses. */
                 rule->connect = true;
                 rule->spares = rule->spares ? rule->spares : SPARES_AUTO;
         }
@@ -119,6 +123,7 @@ void launch_spares_order(struct launch *l)
 
         if (order_hosts(l, &rule) < 0)
                 return;
+        /* Without spares only --nodes leaves hosts out. */
         rule.needed = 0;
         if (rule.connect)
                 spare_hosts_choose(&l->hosts, &rule, &l->diags);
@@ -158,6 +163,7 @@ static bool has_failed(const struct launch *l, size_t node)
         return job_node(l->run.job, node)->state == NODE_FAILED;
 }
 
+/* Returns the message of a failed node, lent. Each node that is NODE_FAILED has one. */
 static const char *name_failure(const struct launch *l, size_t node)
 {
         return job_node(l->run.job, node)->failure->fact;
@@ -171,6 +177,8 @@ static void tell_replaced(struct launch *l, size_t node, const char *old, const 
         events_emit(&l->events, (struct event){ .kind = EVENT_NODE_REPLACED,
                                                 .node = (int)node,
                                                 .rank = -1,
+                                                /* 1: the host was exchanged in the list, 0: ranks
+                                                 * move to another place. */
                                                 .value = old != l->hosts.v[node].name,
                                                 .host = old,
                                                 .text = new });
@@ -209,6 +217,8 @@ void launch_spares_watch(struct launch *l)
                 job_use_spares(l->run.job, on_node_failed);
 }
 
+/* Whether a node with ranks has failed or has a fault. Spare hosts are never bad: they are just not
+ * used. */
 static bool is_bad(const struct launch *l, const struct unfit *u, size_t node)
 {
         return !l->hosts.v[node].spare && (has_failed(l, node) || (u->why && u->why[node]));
@@ -358,6 +368,8 @@ enum job_step launch_spares_put_out(struct launch *l, char **why, bool drop, boo
                 u.n += why[i] && l->plan.nodes[i].n_ranks;
                 any_fit |= is_ready(l, i) && !why[i];
         }
+        /* A fault of all is the user's, as in is_fault_of_all(). A single host may still be
+         * exchanged. */
         if (!any_fit && l->hosts.n > 1)
                 return JOB_NODES_UNFIT;
         for (size_t i = 0; i < l->hosts.n; i++)
@@ -376,6 +388,7 @@ enum job_step launch_spares_put_out(struct launch *l, char **why, bool drop, boo
 /* Returns the fault that the planner finds in a node alone, malloc'ed; NULL = none. */
 static char *find_plan_fault(const struct launch *l, size_t node)
 {
+        /* Alone, the number of ranks of the job would be too much for a node. */
         struct hosts one = { .v = &l->hosts.v[node], .n = 1 };
         struct plan_options o = l->o.plan;
         struct diags d = DIAGS_INIT;
@@ -458,6 +471,8 @@ static void find_probe_faults(const struct launch *l, struct unfit *u)
         free(of);
 }
 
+/* Adds the nodes that fail the store's endpoint, by the first step that failed: ports of the ranks,
+ * the port of the store, then the probes of all other nodes. */
 static void find_endpoint_faults(const struct launch *l, struct unfit *u)
 {
         const struct job_endpoint *e = job_endpoint(l->run.job);

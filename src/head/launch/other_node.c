@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * With --dial-in hnlaunch is started on every node. dial_in_load() finds the rank of this node.
+ * Node 0 launches as usual; any other node only runs an agent that calls node 0 (dial_node_run()),
+ * and ends as the job does.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -27,12 +32,14 @@ static int run_other_node(struct launch *l)
         code = launch_setup_find_cwd(l);
         if (code)
                 return code;
+        /* The agent is started here, so the container is of this node's options. */
         launch_setup_container(l);
         code = dial_node_run(d, l->agent, l->config.container, &l->diags);
         error = diags_first_error(&l->diags);
         if (error)
                 verdict_write(l, code, "failed: %.700s", error->fact);
         else
+                /* Node 0 has sent the last line, with the exit code. */
                 snprintf(l->end.verdict, sizeof(l->end.verdict), "%.800s", d->end.text);
         verdict_say(l);
         if (*l->end.verdict && (!l->o.quiet || code))

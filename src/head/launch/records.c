@@ -18,10 +18,11 @@
 #include "head/run/run_folders.h"
 
 enum {
-        RUN_ID_LEN = 5, /* 25 bits */
-        RECORDS_MS = 2000,
+        RUN_ID_LEN = 5,    /* 25 bits */
+        RECORDS_MS = 2000, /* for the records at the end of a run */
 };
 
+/* Returns the folder of --log-dir as an absolute path, malloc'ed: the link to it is elsewhere. */
 static char *find_log_folder(const char *path)
 {
         CLEANUP(free_textp) char *here = *path == '/' ? NULL : getcwd(NULL, 0);
@@ -29,6 +30,7 @@ static char *find_log_folder(const char *path)
         return here ? xasprintf("%s/%s", here, path) : xstrdup(path);
 }
 
+/* Returns the recorder of the run; NULL = there is no home. Older runs are kept up to 2 GiB. */
 static struct recorder *make_recorder(const struct launch *l, const char *log_dir)
 {
         CLEANUP(free_textp) char *folder = run_folders_records();
@@ -116,6 +118,7 @@ bool records_put_output(void *ctx, int rank, uint8_t stream, const void *data, s
         rank_board_output(&l->ranks, rank, stream, len);
         watchers_output(l->run.watchers, rank, stream, data, len);
         progress_output(l->run.progress, rank, stream, data, len);
+        /* Watchers have the output at once, also when the recorder has no room. */
         return recorder_put_output(run_dir_recorder(l->run.dir), events_now_us(&l->events), rank,
                                    stream, data, len) ||
                !detach_waits_for_room(l);
@@ -137,6 +140,7 @@ void records_end(struct launch *l, int code)
         struct error err = { 0 };
 
         say_copy_to(NULL, NULL);
+        /* Errors of these records or of --log-dir may have been told. */
         if (r && recorder_finish(r, RECORDS_MS, &err) < 0 && !told)
                 diag_help(diag_warn(&l->diags, HN_RECORDS_INCOMPLETE,
                                     "the records of this run are incomplete: %s", err.text),

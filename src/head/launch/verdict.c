@@ -41,6 +41,7 @@ static void emit_end(struct launch *l, int code, int hn, int rank, const char *t
 {
         struct error err;
 
+        /* Readers of --json wait for run.end. */
         if (!l->run.dir && l->o.json)
                 l->run.dir = run_dir_create(&l->events, NULL, "", true, l->o.json_file, NULL, &err);
         events_emit(&l->events, (struct event){ .kind = EVENT_RUN_END,
@@ -69,6 +70,7 @@ static void tell_dialed_in(struct launch *l, const char *text, int code)
 static void write_last_line(char *to, size_t size, int code, const char *fmt, va_list ap)
 {
         char suffix[24];
+        /* The exit code stays whole; the text is cut. */
         size_t room = (size_t)snprintf(suffix, sizeof(suffix), "  (exit %d)", code);
 
         vsnprintf(to, size - room, fmt, ap);
@@ -117,6 +119,7 @@ int verdict_nothing_started(struct launch *l, int code)
         struct error err;
         char what[700];
 
+        /* The first error decides, whatever step has found it. */
         if (d && d->exit)
                 code = d->exit;
         if (n > shown && l->end.where)
@@ -136,6 +139,7 @@ int verdict_nothing_started(struct launch *l, int code)
         if (l->run.dir &&
             run_dir_write_summary(l->run.dir, NULL, &l->hosts, NULL, NULL, code, hn, what,
                                   events_now_us(&l->events), NULL, &err) < 0 &&
+            /* Else the error above has told that the folder cannot be written. */
             hn != HN_NO_LOG_FOLDER)
                 diag_warn(&l->diags, HN_RECORD_INCOMPLETE, "%s", err.text);
         if (l->o.command == COMMAND_RUN)
@@ -165,6 +169,7 @@ int verdict_close_stdout(struct launch *l, int code)
         if (error == EPIPE)
                 return EX_SIGNAL + SIGPIPE;
         err_set(&err, error, "cannot write to %s: %s", name, strerror(error));
+        /* No last line was printed: the command had only output. */
         if (!*l->end.verdict)
                 return verdict_nothing_because(l, HN_STDOUT_UNWRITTEN, EX_CANTCREAT, &err);
         say_last_line(EX_CANTCREAT, "%s", err.text); /* only close() reported the error */
@@ -218,6 +223,7 @@ static struct unwritten count_unwritten(const struct launch *l)
                                                         : job_unwritten_bytes(l->run.job, &ranks) };
         CLEANUP(free_textp) char *list = intlist_fold(&ranks);
 
+        /* A long list of ranks would push the reason out of the last line. */
         if (u.bytes && strlen(list) > 64)
                 snprintf(u.text, sizeof(u.text), "%zu bytes of %zu ranks were not written", u.bytes,
                          ranks.n);
@@ -228,6 +234,8 @@ static struct unwritten count_unwritten(const struct launch *l)
         return u;
 }
 
+/* Writes the last line of the job to l->end.verdict. Without a failure there is no exit code in it:
+ * a later layer may find one. */
 static void write_verdict(struct launch *l, int code, const struct unwritten *u)
 {
         const struct outcome *o = job_outcome(l->run.job);
@@ -236,6 +244,7 @@ static void write_verdict(struct launch *l, int code, const struct unwritten *u)
         char took[32], attempt[64] = "", killed[64] = "", stopped[64] = "", what[700];
         char winners[160], allowed[64] = "";
 
+        /* A failed job counts to its first cause, not to the end of its last rank. */
         format_duration(took, sizeof(took),
                         outcome_failed(o) ? job_cause_us(l->run.job, &o->cause)
                                           : events_now_us(&l->events));
@@ -336,6 +345,7 @@ static int check_unwritten(struct launch *l, int code, const struct unwritten *u
         else if (run_dir_recorder(l->run.dir))
                 diag_help(di, "hnlaunch logs %s shows the output that was recorded",
                           l->config.run_id);
+        /* check_streams() decides for an error of a stream. */
         if (code || error)
                 return code;
         verdict_write(l, EX_CANTCREAT, "%s exited 0, but %s", name_winners(l, false, winners),
@@ -429,6 +439,7 @@ static int record_verdict(struct launch *l, int code)
         int hn = d ? d->id : 0, recorded;
         bool told = false;
 
+        /* Readers of run.end find the summary. */
         code = recorded = write_summary(l, check_events(l, code, &told), hn, &told);
         emit_end(l, code, hn, o->cause.kind ? o->cause.rank : -1, l->end.verdict);
         code = check_events(l, code, &told);
@@ -459,6 +470,7 @@ static void say_next(const struct launch *l, int code)
         bool loses_host = c->kind == CAUSE_NODE && l->hosts.n > 1;
         char logs[64] = "";
 
+        /* After an order of the user there is nothing to look into. */
         if (!code || l->o.quiet || c->kind == CAUSE_ORDER || !run_dir_recorder(l->run.dir))
                 return;
         if (c->rank >= 0)
