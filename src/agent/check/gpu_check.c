@@ -69,6 +69,7 @@ static char *read_driver_version(const char *root)
         return NULL;
 }
 
+/* @named: the numbers are of this process namespace, and /proc has the programs. */
 static void add_gpu_processes(struct checked *m, const struct gpu_holders *h, bool named)
 {
         char text[CHECK_VALUE] = "", name[64] = "", mib[32];
@@ -93,6 +94,8 @@ static void add_gpu_processes(struct checked *m, const struct gpu_holders *h, bo
         checked_add(m, "gpu.processes", text, "");
 }
 
+/* Adds the sum of uncorrected errors, and the GPU with the most. GPUs without ECC are passed
+ * over. */
 static void add_gpu_ecc(struct checked *m, const struct gpu_holders *h)
 {
         char text[CHECK_VALUE];
@@ -144,6 +147,7 @@ static uint8_t grade_fabric(const struct gpu_fabric *f)
         enum { DEGRADED_SHIFT = 0, BAD_ROUTE_SHIFT = 4, MISFIT_SHIFT = 8 };
         uint32_t health = f->health == GPU_RECORD_UNKNOWN ? 0 : f->health;
 
+        /* A state that is not listed is COMPLETED: then the status and the health mask decide. */
         switch (f->state) {
         case GPU_FABRIC_NONE:
                 return FABRIC_NONE;
@@ -163,6 +167,7 @@ static uint8_t grade_fabric(const struct gpu_fabric *f)
         return (health >> DEGRADED_SHIFT & 3) == 1 ? FABRIC_DEGRADED : FABRIC_READY;
 }
 
+/* GPUs that the driver does not list have the value "unknown" in both arrays. */
 static void add_gpu_health(struct checked *m, const struct gpu_holders *h)
 {
         static const char *const words[FABRIC_STATES] = {
@@ -202,6 +207,8 @@ static void add_imex(struct checked *m, const struct gpu_holders *h, const char 
                 checked_add(m, "gpu.imex", "", "the GPUs are of no NVLink domain of several nodes");
                 return;
         }
+        /* The first channel by number that the user may use: strverscmp() puts channel2 before
+         * channel10. A node without the folder has no channel. */
         folder = opendir(path);
         while (folder && (entry = readdir(folder)))
                 if (!strncmp(entry->d_name, "channel", 7) &&
@@ -213,6 +220,8 @@ static void add_imex(struct checked *m, const struct gpu_holders *h, const char 
         checked_add(m, "gpu.imex", first, "");
 }
 
+/* Only the last Xid of the kernel's log is told. The log may be closed to the user
+ * (dmesg_restrict). */
 static void add_xid(struct checked *m)
 {
         char text[CHECK_VALUE];
@@ -235,6 +244,7 @@ void gpu_check_holders(struct checked *m, const struct gpu_holders *h, bool name
         add_imex(m, h, root);
 }
 
+/* A driver that does not answer leaves the facts of the version and of the kernel's log. */
 void gpu_check(struct checked *m, const char *root)
 {
         CLEANUP(free_textp) char *version = read_driver_version(root);

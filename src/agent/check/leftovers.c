@@ -46,6 +46,7 @@ bool leftovers_is_served(const char *socket_path)
         bool refused;
         int fd;
 
+        /* Doubt counts as served: a false alarm would have the user end a living job. */
         if (is_listed_socket(socket_path) || strlen(socket_path) >= sizeof(addr.sun_path))
                 return true;
         fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -84,6 +85,7 @@ static bool is_leftover(const char *folder)
         return any && !served;
 }
 
+/* The name has the 6 letters of mkdtemp(3). */
 size_t leftovers_count_folders(const char *folder)
 {
         DIR *dir = opendir(folder);
@@ -142,6 +144,7 @@ static void count_leftover(void *ctx, pid_t pid)
         store = find_store(p->environ, len);
         if (!store || *store != '/')
                 return;
+        /* A path that is cut here is too long for a socket anyway, and counts as served. */
         snprintf(socket, sizeof(socket), "/proc/%d/root%s", (int)pid, store);
         if (is_listed_socket(store) || leftovers_is_served(socket) || !proc_read_stat(&st, pid) ||
             st.state == 'Z')
@@ -151,6 +154,8 @@ static void count_leftover(void *ctx, pid_t pid)
 
 /* ---------------------------------------------------------------------------------------------- */
 
+/* The folders are those where an agent makes the folder of a job: XDG_RUNTIME_DIR, then /dev/shm
+ * and /tmp. */
 void leftovers_check(struct checked *m)
 {
         const char *own = getenv("XDG_RUNTIME_DIR"), *folders[] = { "/dev/shm", "/tmp" };

@@ -61,6 +61,7 @@ static void add_fact_number(struct checked *m, const char *name, uint64_t n)
 
 /* --- limits and quotas ------------------------------------------------------------------------ */
 
+/* Returns the hard limit; UINT64_MAX = none. */
 static uint64_t read_limit(int resource)
 {
         struct rlimit limit;
@@ -171,6 +172,7 @@ static double find_quota(const char *root, const char *groups, const struct cgro
         return least;
 }
 
+/* Parts of a processor are usual in containers, so a quota may have a fraction. */
 static void add_quota(struct checked *m, const char *name, double n)
 {
         char text[48];
@@ -183,6 +185,8 @@ static void add_quota(struct checked *m, const char *name, double n)
         checked_add(m, name, text, "");
 }
 
+/* The number of processes has two limits, of the user and of the control group: the smaller
+ * counts. */
 static void check_quotas(struct checked *m, const char *root)
 {
         static const struct cgroup_control cpu = { "cpu", "cpu.max", "cpu.cfs_quota_us",
@@ -219,6 +223,8 @@ static void check_total_memory(struct checked *m)
 
 /* --- file systems ----------------------------------------------------------------------------- */
 
+/* @size may be NULL: only the free bytes are wanted. A folder without the right to write has no
+ * room for the ranks, whatever is free there. */
 static void check_room(struct checked *m, const char *root, const char *path, const char *size,
                        const char *room)
 {
@@ -279,6 +285,7 @@ static void check_pages(struct checked *m, const char *root)
 
 /* --- InfiniBand ------------------------------------------------------------------------------- */
 
+/* Sums over all ports of the node. @worst names the counter with the most errors. */
 struct ib_state {
         unsigned ports, active;
         char rate[64]; /* of active ports; "different rates" */
@@ -294,6 +301,8 @@ static const char *const ib_counters[] = {
         "port_rcv_errors", "local_link_integrity_errors", "excessive_buffer_overrun_errors"
 };
 
+/* Adds the counters of a port. Counters run since the start of the machine, and a missing one
+ * is 0. */
 static void read_ib_counters(struct ib_state *s, const char *root, const char *port,
                              const char *name)
 {
@@ -311,6 +320,7 @@ static void read_ib_counters(struct ib_state *s, const char *root, const char *p
         }
 }
 
+/* Ports of RoCE are listed in the same way, at the speed of the Ethernet link. */
 static void read_ib_port(struct ib_state *s, const char *root, const char *port, const char *name)
 {
         CLEANUP(free_textp) char *state_file = xasprintf("%s/state", port);
@@ -365,6 +375,7 @@ static void take_ib_device(struct ib_state *s, const char *root, const char *fol
         each_entry(root, ports, take_ib_port, s);
 }
 
+/* Whether inactive ports are a fault depends on the other nodes, so both numbers go to the head. */
 static void check_infiniband(struct checked *m, const char *root)
 {
         struct ib_state s = { 0 };

@@ -17,6 +17,8 @@
 #include "base/clock.h"
 #include "base/fd.h"
 
+/* Sends the facts and forgets the facts. A lost agent is no error here: the process ends at
+ * once. */
 static void send_checked(struct checked *m, int to)
 {
         struct buf b = BUF_INIT;
@@ -32,6 +34,8 @@ static void add_clock(struct checked *m)
 {
         struct timespec wall;
         char text[32];
+        /* The monotonic clock is read on both sides: a pause between the calls costs half the pause
+         * at most. */
         int64_t before = clock_ns(), after;
 
         clock_gettime(CLOCK_REALTIME, &wall);
@@ -42,6 +46,8 @@ static void add_clock(struct checked *m)
         checked_add(m, "clock", text, "");
 }
 
+/* What may hang comes last: facts that are sent are with the head when a file system or a command
+ * hangs. */
 void node_check_run(const void *order, int to)
 {
         const struct check_order *o = order;

@@ -25,6 +25,8 @@ enum {
         GREETING_LEN = sizeof(ENDPOINT_PROBE) - 1 + HALF,
 };
 
+/* A target of the order. The object is an element of dialer->peers and stays until the last handle
+ * is closed, so requests of libuv may point into the object. */
 struct pair_peer {
         struct pair_dialer *dialer;
         struct probe *probe; /* NULL = none under way */
@@ -82,6 +84,8 @@ static void on_peer_closed(uv_handle_t *h)
 
 static void on_report_due(uv_timer_t *t);
 
+/* Ends a peer once: with an errno, or with 0 if the measured values count. The end of the last peer
+ * starts the timer with 0 ms, so done() is never called below a callback of a peer. */
 static void end_peer(struct pair_peer *p, int error)
 {
         struct pair_dialer *d = p->dialer;
@@ -123,12 +127,16 @@ static void on_report_due(uv_timer_t *t)
         for (uint32_t i = 0; d->missing && i < d->n; i++) {
                 struct pair_peer *p = &d->peers[i];
 
+                /* SENDING and RECEIVING have a rate of the bytes so far: a slow link is a result,
+                 * and no error. */
                 if (p->step == SENDING)
                         p->result->sent = pair_sender_rate(&p->sender);
                 if (p->step == RECEIVING)
                         take_received(p, 0);
                 end_peer(p, p->step >= SENDING ? 0 : ETIMEDOUT);
         }
+        /* A peer that is ended above has started the timer again; the flag and uv_close() stop a
+         * second report. */
         d->over = true;
         d->done(d->ctx, d->results, d->n);
         uv_close((uv_handle_t *)&d->timer, on_dialer_closed);
@@ -144,6 +152,8 @@ static void on_peer_alloc(uv_handle_t *h UNUSED, size_t suggested UNUSED, uv_buf
         *ret = uv_buf_init(dropped, sizeof(dropped));
 }
 
+/* Sends a few bytes, and begins to count time and bytes anew. The send buffer is empty here, so a
+ * short write is a broken connection. */
 static void send_word(struct pair_peer *p, char *data, size_t len)
 {
         uv_buf_t piece = uv_buf_init(data, (unsigned)len);
@@ -154,6 +164,7 @@ static void send_word(struct pair_peer *p, char *data, size_t len)
                 end_peer(p, ECONNRESET);
 }
 
+/* The end of the stream is the listener's order to send in turn. */
 static void on_sending_over(struct pair_sender *s, int status)
 {
         struct pair_peer *p = container_of(s, struct pair_peer, sender);
@@ -171,6 +182,8 @@ static void on_sending_over(struct pair_sender *s, int status)
         uv_shutdown(&p->shutdown, (uv_stream_t *)&p->tcp, NULL);
 }
 
+/* A single byte is under way at a time, so each read is one round trip. The result begins with the
+ * time of the probe, and only becomes shorter. */
 static void take_echo(struct pair_peer *p)
 {
         int64_t us = (clock_ns() - p->since_ns) / 1000;
@@ -185,6 +198,8 @@ static void take_echo(struct pair_peer *p)
                           on_sending_over);
 }
 
+/* The listener closes the connection behind the last byte, so the end of the stream is a success in
+ * RECEIVING, and a lost peer in any other step. */
 static void on_peer_read(uv_stream_t *s, ssize_t n, const uv_buf_t *to UNUSED)
 {
         struct pair_peer *p = s->data;
@@ -223,12 +238,14 @@ static void on_peer_connected(uv_connect_t *req, int status)
         send_word(p, p->dialer->greeting, GREETING_LEN);
 }
 
+/* Opens a connection of its own to the address of the probe, whose connection is closed already. */
 static void begin_measuring(struct pair_peer *p)
 {
         const char *addr = p->where.addrs.v[p->result->addr];
         struct sockaddr_storage to;
         int r;
 
+        /* The probe has parsed the address before, so one of the two calls succeeds. */
         if (uv_ip4_addr(addr, (int)p->where.port, (struct sockaddr_in *)&to) != 0)
                 uv_ip6_addr(addr, (int)p->where.port, (struct sockaddr_in6 *)&to);
         uv_tcp_init(p->dialer->loop, &p->tcp);

@@ -30,6 +30,7 @@ enum {
         ROOM = 256 << 10,
 };
 
+/* A connection. The memory belongs to the handle @tcp, and is freed by the close callback. */
 struct pair_conn {
         struct pair_listener *listener;
         struct pair_conn *prev, *next;
@@ -42,6 +43,8 @@ struct pair_conn {
         char echo[MEASURE_ECHOES];
 };
 
+/* The owner, the port and the timer hold one handle each, and each connection one more. A listener
+ * whose time is over has @port 0, and waits for pair_listener_close(). */
 struct pair_listener {
         uv_loop_t *loop;
         uv_tcp_t tcp;
@@ -71,6 +74,8 @@ static void on_conn_closed(uv_handle_t *h)
         free(c);
 }
 
+/* Leaves the list at once: a closing connection counts no more for CONNS_MAX. Calls after the first
+ * have no effect. */
 static void close_pair_conn(struct pair_conn *c)
 {
         if (uv_is_closing((uv_handle_t *)&c->tcp))
@@ -89,6 +94,8 @@ static void send_pair_reply(struct pair_conn *c, char *data, size_t len)
                 close_pair_conn(c);
 }
 
+/* Closes the connection also after an error or at the limit of time: the dialer takes any end as
+ * the end of the bytes. */
 static void on_all_sent(struct pair_sender *s, int status UNUSED)
 {
         close_pair_conn(container_of(s, struct pair_conn, sender));
@@ -108,6 +115,8 @@ static void answer_end(struct pair_conn *c)
         pair_sender_start(&c->sender, &c->tcp, l->send_ms, l->send_bytes, on_all_sent);
 }
 
+/* The buffer has no more bytes than the step may read: bytes behind the greeting stay in the kernel
+ * for the next step. */
 static void on_pair_alloc(uv_handle_t *h, size_t suggested UNUSED, uv_buf_t *ret)
 {
         static char dropped[ROOM];
@@ -121,6 +130,7 @@ static void on_pair_alloc(uv_handle_t *h, size_t suggested UNUSED, uv_buf_t *ret
                 *ret = uv_buf_init(dropped, sizeof(dropped));
 }
 
+/* Compares what has come so far, so a stranger is turned away before the greeting is complete. */
 static void take_pair_greeting(struct pair_conn *c, size_t n)
 {
         struct pair_listener *l = c->listener;
@@ -137,6 +147,7 @@ static void take_pair_greeting(struct pair_conn *c, size_t n)
         }
 }
 
+/* Returns the bytes as they have come. Several bytes in one read get one write. */
 static void take_echoes(struct pair_conn *c, size_t n)
 {
         char *from = c->echo + c->taken;
@@ -147,6 +158,7 @@ static void take_echoes(struct pair_conn *c, size_t n)
         send_pair_reply(c, from, n);
 }
 
+/* Reads in DROPPING have no branch: the bytes are lost on purpose. */
 static void on_pair_read(uv_stream_t *s, ssize_t n, const uv_buf_t *to UNUSED)
 {
         struct pair_conn *c = s->data;
@@ -161,6 +173,8 @@ static void on_pair_read(uv_stream_t *s, ssize_t n, const uv_buf_t *to UNUSED)
                 take_echoes(c, (size_t)n);
 }
 
+/* The connection is in the list before uv_accept(), so that close_pair_conn() serves every failure.
+ * A connection above CONNS_MAX is accepted and closed, or it would wait in the backlog. */
 static void on_pair_connection(uv_stream_t *s, int status)
 {
         struct pair_listener *l = s->data;
@@ -190,6 +204,7 @@ static void on_listener_closed(uv_handle_t *h)
         unref_listener(h->data);
 }
 
+/* Closes everything but the object, which the owner frees by pair_listener_close(). */
 static void close_port(struct pair_listener *l)
 {
         struct pair_conn *c, *next;
@@ -205,6 +220,8 @@ static void close_port(struct pair_listener *l)
         uv_close((uv_handle_t *)&l->timer, on_listener_closed);
 }
 
+/* The time of a connection counts from accept() over all steps. One tick of the timer serves all
+ * connections, so a limit may be exceeded by LOOK_MS. */
 static void on_pair_look(uv_timer_t *t)
 {
         struct pair_listener *l = t->data;
@@ -241,6 +258,7 @@ struct pair_listener *pair_listener_open(uv_loop_t *loop, struct error *err)
         uv_tcp_init(loop, &l->tcp);
         uv_timer_init(loop, &l->timer);
         l->tcp.data = l->timer.data = l;
+        /* libuv owns the descriptor from here on, unless the call fails. */
         r = uv_tcp_open(&l->tcp, port.fd);
         if (r < 0)
                 fd_close(port.fd);

@@ -10,8 +10,12 @@
 #include "base/clock.h"
 #include "base/macros.h"
 
+/* Small pieces keep the end of the time close: a piece that is given to the stream is sent in full.
+ * UNSENT_MAX is what the kernel holds beside the bytes that wait for an acknowledgement. */
 enum { PIECE = 64 << 10, UNSENT_MAX = 128 << 10 };
 
+/* Without TCP_NODELAY, single bytes of the echo would wait for the acknowledgement of the byte
+ * before (Nagle). A failure of either option only makes the values less exact. */
 void pair_sender_prepare(uv_tcp_t *t)
 {
         static const int unsent = UNSENT_MAX;
@@ -37,6 +41,7 @@ static void on_piece_sent(uv_write_t *w, int status)
                 send_piece(s);
 }
 
+/* The zeros are never written to, so all senders share one piece. */
 static void send_piece(struct pair_sender *s)
 {
         static char zeros[PIECE];
@@ -62,11 +67,14 @@ void pair_sender_start(struct pair_sender *s, uv_tcp_t *to, uint32_t ms, uint32_
         send_piece(s);
 }
 
+/* A microsecond at least counts as the time, against a division by 0 and absurd rates. */
 uint64_t pair_rate(uint64_t bytes, int64_t ns)
 {
         return (uint64_t)((double)bytes * 1e9 / (double)MAX(ns, INT64_C(1000)));
 }
 
+/* SIOCOUTQ counts the bytes of the socket without an acknowledgement, sent or not. Bytes in the
+ * queue of libuv have not reached the socket at all. */
 uint64_t pair_sender_rate(const struct pair_sender *s)
 {
         uint64_t queued = uv_stream_get_write_queue_size((const uv_stream_t *)s->to);

@@ -48,6 +48,7 @@ static void send_measured(struct pair_test *t, uint32_t number, const char *why,
         measured_encode(&t->up->out, &m);
 }
 
+/* The dialer frees itself after the call. */
 static void on_peers_done(void *ctx, const struct measured_target *results, uint32_t n)
 {
         struct pair_test *t = ctx;
@@ -78,6 +79,7 @@ void pair_test_on_measure(void *test, const struct frame *f)
         struct error err;
         int r;
 
+        /* A malformed order has no number to answer to. */
         if (measure_order_decode(&o, f, NULL) < 0)
                 return;
         if (t->dialer) { /* every order has an answer; the head waits only for the last */

@@ -18,6 +18,8 @@
 #include "base/fd.h"
 #include "base/memory.h"
 
+/* HASH_SIZE is the least that BLAKE2b of libsodium makes. SHOWN bytes of the hash are enough to
+ * tell the files of some thousand nodes apart, and fit into a line. */
 enum { READ_SIZE = 256 << 10, HASH_SIZE = 16, SHOWN = 6 };
 
 /* Adds @len bytes from @at on to the hash. False with errno. */
@@ -39,6 +41,7 @@ static bool hash_part(crypto_generichash_state *s, int fd, uint64_t at, uint64_t
         return true;
 }
 
+/* Hashes the file of @size bytes, or both ends of a large one. False with errno: a read failed. */
 static bool hash_path(int fd, uint64_t size, unsigned char *hash)
 {
         crypto_generichash_state s;
@@ -58,6 +61,7 @@ static char *resolve_ranks_path(const char *cwd, const char *path)
         return *path == '/' || !*cwd ? xstrdup(path) : xasprintf("%s/%s", cwd, path);
 }
 
+/* Folders have the x bit, too, so the kind of the file counts. */
 static bool is_executable(const char *path)
 {
         struct stat st;
@@ -65,6 +69,8 @@ static bool is_executable(const char *path)
         return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
+/* An empty element of the search path is the current folder, as POSIX wants. A program with a slash
+ * is not searched, and the returned file need not exist. */
 char *path_check_search(const char *program, const char *cwd, const char *search)
 {
         CLEANUP(free_textp) char *folders = xstrdup(search ? search : "/usr/bin:/bin");
@@ -82,11 +88,13 @@ char *path_check_search(const char *program, const char *cwd, const char *search
         return NULL;
 }
 
+/* An order without a search path leaves the search to the agent's own environment. */
 static char *find_searched(const struct check_path *p)
 {
         return path_check_search(p->path, p->cwd, *p->search ? p->search : getenv("PATH"));
 }
 
+/* A program needs the right to execute, any other file the right to read. Links are followed. */
 static void describe_ranks_file(char to[CHECK_VALUE], const char *path, bool program)
 {
         unsigned char hash[HASH_SIZE];
@@ -103,6 +111,7 @@ static void describe_ranks_file(char to[CHECK_VALUE], const char *path, bool pro
                 snprintf(to, CHECK_VALUE, S_ISREG(st.st_mode) ? "not executable" : "no file");
                 return;
         }
+        /* The path may have become a FIFO since stat(): O_NONBLOCK lets the open return. */
         fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         if (fd >= 0 && hash_path(fd, (uint64_t)st.st_size, hash)) {
                 sodium_bin2hex(hex, sizeof(hex), hash, sizeof(hash));
@@ -125,6 +134,7 @@ void path_check_file(char *to, size_t size, const char *path)
         snprintf(to, size, "%s", text);
 }
 
+/* The x bit of a folder lets a rank enter; the list of names is not needed. */
 static void describe_ranks_folder(char to[CHECK_VALUE], const char *path)
 {
         struct stat st;

@@ -9,6 +9,7 @@
 #include "agent/inspect/node_facts.h"
 #include "base/macros.h"
 
+/* A cluster of zeros is a fabric within one node, such as that of an HGX board. */
 bool place_check_has_domain(const struct gpu_fabric *f)
 {
         static const uint8_t none[sizeof(f->cluster)];
@@ -17,6 +18,7 @@ bool place_check_has_domain(const struct gpu_fabric *f)
                memcmp(f->cluster, none, sizeof(none)) != 0;
 }
 
+/* GPUs without a domain are passed over. A node with two domains has no single place. */
 void place_check_domain(struct checked *m, const struct gpu_holders *h)
 {
         const struct gpu_fabric *first = NULL;
@@ -42,6 +44,8 @@ void place_check_domain(struct checked *m, const struct gpu_holders *h)
         checked_add(m, "gpu.domain", first ? text : "none", "");
 }
 
+/* The pattern has one word for each level, so its dots count the switches. Without a pattern the
+ * parts of the address cannot be told apart. */
 void place_check_switches(struct checked *m, const char *addr, const char *pattern)
 {
         char path[CHECK_VALUE] = "";
@@ -58,6 +62,8 @@ void place_check_switches(struct checked *m, const char *addr, const char *patte
         checked_add(m, "switch.path", len ? path : "none", "");
 }
 
+/* The device file of the driver is looked for first: the helper process would cost time on each
+ * node without GPUs. */
 void place_check(struct checked *m)
 {
         struct gpu_holders h;

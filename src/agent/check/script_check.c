@@ -34,12 +34,15 @@ static void note_end(int signo UNUSED)
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
+/* Splits the output into lines, and writes the first and the last one that are not empty to @to. */
 struct script_lines {
         char now[CHECK_VALUE / 2]; /* the line that has begun, cut */
         size_t len;
         struct script_end *to;
 };
 
+/* The text is shown on a terminal and in JSON, so take_script_output() has dropped control
+ * characters. */
 static void end_script_line(struct script_lines *l)
 {
         l->now[l->len] = '\0';
@@ -96,6 +99,8 @@ static void end_descendants(void)
         }
 }
 
+/* Waits for the end of the shell, not for the end of the output: a process in the background may
+ * hold the pipe open. Returns also at the limit or after SIGTERM, with .late set. */
 static void await_script(struct script_lines *l, pid_t pid, int fd, int64_t end_ns)
 {
         struct script_end *to = l->to;
@@ -114,6 +119,7 @@ static void await_script(struct script_lines *l, pid_t pid, int fd, int64_t end_
                 else
                         poll(NULL, 0, LOOK_MS);
         }
+        /* The rest of the output, without a newline, is a line too. */
         to->late = true;
         end_script_line(l);
 }
@@ -130,6 +136,8 @@ bool script_run(struct script_end *ret, const char *command, const char *cwd, in
         *ret = (struct script_end){ 0 };
         if (pipe2(fds, O_CLOEXEC) < 0)
                 return false;
+        /* A process that has left the session of the shell, such as a daemon, still becomes a child
+         * here. */
         prctl(PR_SET_CHILD_SUBREAPER, 1);
         sigaction(SIGTERM, &on_end, NULL);
         s.fds[0] = SPAWN_NULL;
@@ -141,6 +149,8 @@ bool script_run(struct script_end *ret, const char *command, const char *cwd, in
                 await_script(&lines, pid, fds[0], clock_ns() + (int64_t)limit_ms * 1000000);
         fd_close(fds[0]);
         end_descendants();
+        /* end_descendants() is done: no process of the command survives. The answer has no reader
+         * any more. */
         if (is_ended)
                 _exit(0);
         return pid;
@@ -175,11 +185,15 @@ void script_check(struct checked *m, const struct check_order *o)
         checked_add(m, "run", value, "");
 }
 
+/* getent(1) prints numeric addresses, so the text is enough. */
 static bool is_loopback_text(const char *address)
 {
         return !strncmp(address, "127.", 4) || !strcmp(address, "::1");
 }
 
+/* The lookup runs in a process with a limit of time, because getaddrinfo(3) cannot be ended. The
+ * name goes into a command of the shell, so only letters, digits, dots, dashes and underscores
+ * pass. */
 void hostname_check(struct checked *m)
 {
         char name[NAME_MAX_LEN + 1] = "", command[NAME_MAX_LEN + 32];

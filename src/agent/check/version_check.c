@@ -22,6 +22,8 @@
 #include "base/memory.h"
 #include "base/strv.h"
 
+/* A Python with its library inside has some 10 MB, and more with debug symbols. torch/version.py is
+ * a few lines long. */
 enum { INTERPRETER_MAX = 64 << 20, VERSION_HEAD = 1024, VERSION_SIZE = 64 };
 
 /* A program, while its versions are found. */
@@ -35,6 +37,7 @@ struct version_search {
         char *torch;         /* the folder with torch; NULL = none */
 };
 
+/* Adds a fact of the program; further programs of an order have ".1" and so on behind the name. */
 static void add_version(struct version_search *s, const char *what, const char *value,
                         const char *problem)
 {
@@ -71,6 +74,8 @@ static const char *find_python_word(const struct strv *argv)
         return NULL;
 }
 
+/* A shell starts Python from PATH, so the Python of PATH counts for a shell; for another program
+ * without the word python, only if the program is a script. */
 static bool is_shell_name(const char *program)
 {
         static const char *const shells[] = { "sh", "bash", "dash", "zsh", "ksh" };
@@ -126,6 +131,9 @@ static bool search_python_version(const char *path, const char *minor, char to[V
         return false;
 }
 
+/* The name of the interpreter, such as python3.11, has two of the three numbers, and has to do
+ * where no file has the full version. Debian links the library into the interpreter, other builds
+ * do not. */
 static void add_python(struct version_search *s)
 {
         const struct python_place *p = &s->python;
@@ -212,6 +220,7 @@ static void add_cudart(struct version_search *s, const char *path)
 
 /* --- NCCL ------------------------------------------------------------------------------------- */
 
+/* Returns the path of the first library whose name begins with @name; NULL = none, or not found. */
 static const char *find_in_closure(const struct elf_closure *c, const char *name)
 {
         for (size_t i = 0; i < c->n; i++)
@@ -230,6 +239,9 @@ static char *find_pythons_nccl(struct version_search *s)
                 CLEANUP(free_textp) char *torch = xasprintf("%s/lib/libtorch_cuda.so", s->torch);
                 const char *path;
 
+                /* libtorch_cuda.so names NCCL in its dynamic section unless NCCL is linked
+                 * statically. The wheel nvidia-nccl-cu12 puts the library into nvidia/nccl/lib of a
+                 * folder of packages. */
                 elf_closure_read(&c, torch, strv_env_get(&s->env, "LD_LIBRARY_PATH"));
                 path = find_in_closure(&c, "libnccl.so");
                 found = path ? xstrdup(path) : NULL;
@@ -245,6 +257,7 @@ static char *find_pythons_nccl(struct version_search *s)
         return found;
 }
 
+/* The file behind the link is read. The number is NCCL's own: 22105 is 2.21.5. */
 static void add_nccl_version(struct version_search *s, const char *path)
 {
         char real[PATH_MAX], text[32];
@@ -277,6 +290,7 @@ static char *find_net_plugin(const struct version_search *s)
         return path ? path : elf_closure_find(name, search);
 }
 
+/* The version of a plug-in stands nowhere, so size and hash of the file tell plug-ins apart. */
 static void add_plugin(struct version_search *s)
 {
         CLEANUP(free_textp) char *path = find_net_plugin(s);
@@ -292,6 +306,7 @@ static void add_plugin(struct version_search *s)
         add_version(s, "nccl.plugin", text, "");
 }
 
+/* @path is NULL for a program without NCCL, which loads no plug-in either. */
 static void add_nccl(struct version_search *s, const char *path)
 {
         if (path) {
@@ -336,6 +351,7 @@ static void check_python_program(struct version_search *s)
         add_nccl(s, nccl);
 }
 
+/* A program that is not found has an empty closure, and "none" for each fact. */
 static void check_other_program(struct version_search *s, const char *file)
 {
         struct elf_closure c;
@@ -353,6 +369,8 @@ static void check_other_program(struct version_search *s, const char *file)
         elf_closure_finish(&c);
 }
 
+/* The environment of the program is the agent's own with the changes of the order, as at the start
+ * of a rank. */
 static void check_program_versions(struct checked *m, const struct check_program *p)
 {
         struct version_search s = { .to = m, .program = p };
