@@ -18,6 +18,7 @@
 #define WHY_ELSEWHERE "no processor of that NUMA node is allowed here"
 #define WHY_FEW       "there are fewer cores than threads of OMP_NUM_THREADS"
 
+/* Masks, none of them empty. The caller frees @v. */
 struct parts {
         struct cpu_mask *v;
         size_t n;
@@ -43,6 +44,8 @@ static struct parts list_node_parts(const struct cpu_topology *t)
         return p;
 }
 
+/* A socket is named by its first processor, so each processor that names itself begins a socket.
+ * Needs cpu_topology_read_sockets(). */
 static struct parts list_socket_parts(const struct cpu_topology *t)
 {
         struct parts p = { 0 };
@@ -109,6 +112,7 @@ static void bind_auto(struct binding *to, const struct binding_rank *ranks, uint
 /* Adds to @cpus all allowed processors of the same sockets. */
 static void widen_to_sockets(struct cpu_mask *cpus, const struct cpu_topology *t)
 {
+        /* The sockets are collected first: @cpus must not grow while its processors are visited. */
         struct cpu_mask sockets = { { 0 } };
 
         for (uint32_t cpu = cpu_mask_next(cpus, 0); cpu != CPU_NONE;
@@ -127,6 +131,8 @@ static void bind_parts(struct binding *to, const struct binding_rank *ranks, uin
         struct parts parts = sockets ? list_socket_parts(t) : list_node_parts(t);
 
         for (uint32_t i = 0; i < n; i++) {
+                /* Ranks without GPUs are divided as blocks: neighbours in rank order share a
+                 * node. */
                 if (!ranks[i].n_gpus) {
                         if (parts.n)
                                 to[i].cpus = parts.v[(size_t)i * parts.n / n];
@@ -173,6 +179,9 @@ static void add_cores(struct cpu_mask *to, const struct cpu_topology *t, const u
                                 cpu_mask_add(to, cpu);
 }
 
+/* Gives each rank @want cores, or more if the user has set more threads. Cores near the rank
+ * come first; without enough of them any free cores of the machine serve. @taken grows with
+ * each rank. */
 static void bind_cores(struct binding *to, const struct binding_rank *ranks, uint32_t n,
                        const struct cpu_topology *t, uint32_t want, struct cpu_mask *taken)
 {
@@ -220,11 +229,15 @@ static void divide_part(struct binding *to, const struct binding_rank *ranks, ui
                 threads = MAX(threads, ranks[i].threads);
         }
         for (uint32_t i = 0; i < n; i++) {
+                /* The borders are rounded down from k * cores / members, so shares differ by one
+                 * core at most, and all cores are given out. */
                 uint32_t first = members ? (uint32_t)((uint64_t)k * n_cores / members) : 0;
 
                 if (of[i] != part)
                         continue;
                 k++;
+                /* The smallest share decides for all members: equal ranks get no unequal
+                 * treatment. */
                 if (n_cores / members < threads)
                         to[i].why =
                                 n_cores < members ? "there are fewer cores than ranks" : WHY_FEW;
@@ -249,6 +262,8 @@ static void bind_exclusive(struct binding *to, const struct binding_rank *ranks,
                 of[i] = (size_t)i * parts.n / n;
                 if (!ranks[i].n_gpus)
                         continue;
+                /* Empty nodes are no parts, so the part is found by the mask of the node. A rank
+                 * without a part turns the whole machine into one part. */
                 node = cpu_topology_find_node(t, find_single_node(&ranks[i]));
                 of[i] = 0;
                 while (node && of[i] < parts.n && !cpu_mask_is_equal(&parts.v[of[i]], &node->cpus))
@@ -289,6 +304,8 @@ static int32_t find_memory(const struct cpu_topology *t, const struct cpu_mask *
         return NUMA_UNKNOWN;
 }
 
+/* Ranks with equal masks share the processors, so each gets an equal number of threads, at least
+ * one. @all has the masks of all ranks. */
 static void finish_binding(struct binding *all, uint32_t i, uint32_t n,
                            const struct cpu_topology *t)
 {
@@ -328,6 +345,7 @@ void binding_make(struct binding *to, const struct binding_rank *ranks, uint32_t
                 bind_list(to, n, t, p);
                 break;
         }
+        /* A mask of list: is the user's own, and is kept also with more threads than cores. */
         for (uint32_t i = 0; i < n && p->kind != BIND_LIST; i++)
                 if (!cpu_mask_is_empty(&to[i].cpus) &&
                     cpu_topology_count_cores(t, &to[i].cpus) < ranks[i].threads) {

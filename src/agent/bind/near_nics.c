@@ -51,6 +51,7 @@ static struct strv list_folder(const char *folder)
         return names;
 }
 
+/* "5: ACTIVE_DEFER" is a port whose link has failed and may still recover. */
 static bool is_active_port(const char *device, const char *port)
 {
         CLEANUP(free_textp) char *path = xasprintf("%s/ports/%s/state", device, port);
@@ -85,6 +86,7 @@ static void add_nic_ports(struct nic_ports *to, const struct cpu_topology *t, co
         }
 }
 
+/* A machine without the folder has no ports. The caller calls finish_nic_ports(). */
 static struct nic_ports read_nic_ports(const struct cpu_topology *t)
 {
         CLEANUP(free_textp) char *folder = xasprintf("%s/class/infiniband", t->root);
@@ -112,6 +114,8 @@ static unsigned count_common_bridges(const char *a, const char *b)
         unsigned n = 0;
         size_t len;
 
+        /* 0 = other host bridges, or a path without PCI, such as that of a virtual device. The last
+         * part of a path is the device itself, which two devices never share. */
         if (!root || strncmp(a, b, (size_t)(root - a)) != 0)
                 return 0;
         b += root - a;
@@ -132,6 +136,7 @@ static void mark_near_ports(bool *near, const struct nic_ports *ports, const str
         int32_t node = cpu_topology_find_device(t, address);
         unsigned *score, best = 0;
 
+        /* A GPU without an address, or unknown to sysfs, is near no port. */
         if (!path)
                 return;
         score = xcalloc(ports->n, sizeof(*score));
@@ -145,6 +150,7 @@ static void mark_near_ports(bool *near, const struct nic_ports *ports, const str
                 best = MAX(best, score[i]);
         }
         for (size_t i = 0; i < ports->n; i++)
+                /* Several GPUs of a rank add up: each adds its own nearest ports. */
                 near[i] |= best && score[i] == best;
         free(score);
 }
@@ -166,6 +172,8 @@ static char *list_near_ports(const bool *near, const struct nic_ports *ports, si
         return text;
 }
 
+/* @near has a row of ports for each rank. A rank begins with the port behind those of earlier ranks
+ * with an equal row, so ranks with the same ports do not all load the first one. */
 static void find_ports(struct near_nics *n, const struct bind_query *q, const struct strv *gpus,
                        const struct cpu_topology *t, const struct nic_ports *ports)
 {
@@ -199,6 +207,7 @@ void near_nics_find(struct near_nics *n, const struct bind_query *q, const struc
         *n = (struct near_nics){ .ports = STRV_INIT };
         if (!q->near_nic || !q->n_ranks)
                 return;
+        /* The place of a device counts here, whatever processors the agent may use. */
         memset(&all, 0xff, sizeof(all));
         cpu_topology_read(&t, sys, &all);
         ports = read_nic_ports(&t);
@@ -228,6 +237,7 @@ void near_nics_tell(const struct near_nics *n, const struct bind_query *q, bool 
         *warned = true;
 }
 
+/* NCCL takes a name as a prefix, unless "=" stands before the list; UCX takes exact names. */
 void near_nics_add_env(const struct near_nics *n, uint32_t i, struct strv *env)
 {
         CLEANUP(free_textp) char *exact = NULL; /* mlx5_1 alone would mean mlx5_10, too */

@@ -25,6 +25,7 @@
 
 enum { MEMORY_NODES = 1024 /* of the kernel */ };
 
+/* All arrays are by place in the order, with @n elements. */
 struct order_binding {
         struct binding *v;
         struct bind_note *notes; /* shared */
@@ -56,6 +57,8 @@ static int32_t ask_gpu_node(const struct cpu_topology *t, struct binding_node *n
 {
         if (t->n_nodes < 2 || gpu >= GPU_RECORD_GPUS)
                 return NUMA_UNKNOWN;
+        /* 0xff in all bytes is GPU_RECORD_UNKNOWN for each GPU, so the driver is not asked again.
+         */
         if (!node->driver) {
                 node->driver = xcalloc(1, sizeof(*node->driver));
                 if (!node->ask_driver || !node->ask_driver(node->driver))
@@ -87,6 +90,8 @@ static int32_t *find_gpu_nodes(const struct cpu_topology *t, const struct bind_q
 static bool has_own_devices(const struct launch_order *l, const struct launch_rank *r,
                             const struct strv *env)
 {
+        /* ROCm counts devices behind such a variable, so the indexes of the order would name other
+         * GPUs. The rank counts as one without GPUs then. */
         static const char *const names[] = { "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
                                              "GPU_DEVICE_ORDINAL" };
 
@@ -113,6 +118,8 @@ static const struct bind_query_rank **list_ranks(const struct bind_query *q)
         return v;
 }
 
+/* Binds the ranks of other worlds, too, and drops their bindings: only the division of the cores
+ * between all ranks needs these. */
 static void make_bindings(struct order_binding *b, const struct bind_query *q,
                           const struct bind_policy *p, struct binding_node *node,
                           const struct cpu_mask *allowed)
@@ -130,6 +137,8 @@ static void make_bindings(struct order_binding *b, const struct bind_query *q,
         for (uint32_t i = 0; i < n; i++) {
                 ranks[i] = (struct binding_rank){ find_gpu_nodes(&t, asked[i], node),
                                                   asked[i]->n_gpus, asked[i]->threads };
+                /* binding_make() compares cores with threads only if more than one thread is
+                 * wanted. */
                 cores |= ranks[i].threads > 1;
         }
         if (cores)
@@ -148,6 +157,7 @@ static void make_bindings(struct order_binding *b, const struct bind_query *q,
         free(asked);
 }
 
+/* Reasons are constants, so equal reasons are equal pointers. */
 static bool are_equal_bindings(const struct binding *a, const struct binding *b)
 {
         return a->node == b->node && a->why == b->why && cpu_mask_is_equal(&a->cpus, &b->cpus);
@@ -206,6 +216,8 @@ static bool has_bound_rank(const struct order_binding *b)
         return false;
 }
 
+/* Threads of other worlds are not known to the order, and count as not set. Orders with a rank for
+ * each node (per_node) are not bound: such ranks serve the whole node. */
 struct bind_query order_binding_ask(const struct launch_order *l, const struct strv *env)
 {
         struct bind_query q = { .bind = l->per_node ? NULL : l->bind, .near_nic = l->near_nic };
@@ -235,6 +247,8 @@ static bool read_policy(struct bind_policy *p, const struct bind_query *q, bool 
 
         if (!q->n_ranks)
                 return false;
+        /* The head has parsed the text before, so a failure here comes from a head of another
+         * build. */
         if (bind_policy_parse(p, q->bind, &err) < 0) {
                 if (tells)
                         log_warning(HN_NOT_BOUND, "ranks are not bound: --bind %s", err.text);
@@ -246,6 +260,7 @@ static bool read_policy(struct bind_policy *p, const struct bind_query *q, bool 
         return false;
 }
 
+/* The bindings stay, without masks, to carry the reason. */
 static void refuse_all(struct order_binding *b, const char *why)
 {
         for (uint32_t i = 0; i < b->n; i++)
@@ -268,6 +283,8 @@ struct order_binding *order_binding_create(const struct bind_query *q, struct bi
         b->ranks = xcalloc(b->n, sizeof(*b->ranks));
         for (uint32_t i = 0; i < b->n; i++)
                 b->ranks[i] = q->ranks[i].rank;
+        /* Private memory of the agent would be copied at fork(), and the errors of a rank would be
+         * lost. */
         b->notes = mmap(NULL, b->n * sizeof(*b->notes), PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         if (b->notes == MAP_FAILED ||
@@ -331,6 +348,8 @@ const struct binding *order_binding_get(const struct order_binding *b, uint32_t 
         return &b->v[i];
 }
 
+/* Both calls change only the calling thread, which is the only one before exec, and last across
+ * exec. A failure does not stop the rank. */
 void order_binding_enter(const struct binding *b, struct bind_note *note)
 {
         unsigned long nodes[MEMORY_NODES / (8 * sizeof(unsigned long))] = { 0 };
@@ -346,6 +365,7 @@ void order_binding_enter(const struct binding *b, struct bind_note *note)
                 note->memory = errno;
 }
 
+/* One warning is enough: the kernel refuses all ranks of a node alike. */
 void order_binding_check(struct order_binding *b)
 {
         if (!b || b->warned)

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Files below devices/system: node/online and node/nodeN/cpulist tell the processors of nodes (some
- * kernels have an empty node/has_cpu),
- * cpu/cpuN/topology/thread_siblings_list and core_siblings_list
- * the members of a core and a socket, and
- * node/nodeN/distance the distances to all nodes that are online, in their order. Of each core and
- * socket the file of one processor is read. bus/pci/devices/ADDRESS/numa_node has the node of a
- * device, -1 where the firmware does not tell.
+ * kernels have an empty node/has_cpu), cpu/cpuN/topology/thread_siblings_list and
+ * core_siblings_list the members of a core and a socket, and node/nodeN/distance the distances to
+ * all nodes that are online, in their order. Of each core and socket the file of one processor is
+ * read. bus/pci/devices/ADDRESS/numa_node has the node of a device, -1 where the firmware does not
+ * tell.
  */
 #include "agent/bind/topology.h"
 
@@ -29,6 +28,7 @@ static char *read_sysfs(const struct cpu_topology *t, const char *folder, int32_
         char path[512], *text;
         int n;
 
+        /* The folder has no number: node/online. */
         if (number < 0)
                 n = snprintf(path, sizeof(path), "%s/%s/%s", t->root, folder, name);
         else
@@ -61,6 +61,8 @@ void cpu_topology_read(struct cpu_topology *t, const char *root, const struct cp
                 struct cpu_mask known = seen;
 
                 t->nodes = xrealloc(t->nodes, t->n_nodes + 1, sizeof(*t->nodes));
+                /* The new element counts only when @n_nodes grows below; a node that is skipped
+                 * leaves it for the next one. */
                 node = &t->nodes[t->n_nodes];
                 node->id = (int32_t)id;
                 if (!read_sysfs_list(t, "devices/system/node/node", node->id, "cpulist",
@@ -83,6 +85,8 @@ static uint16_t *read_cpu_groups(const struct cpu_topology *t, const char *name,
         uint32_t first = cpu_mask_next(&t->allowed, 0);
         struct cpu_mask members;
 
+        /* CPU_NONE marks a processor without a group yet. @alone: a processor without a file is a
+         * group of its own, else a member of the first group. */
         memset(group, 0xff, CPU_MASK_BITS * sizeof(*group));
         for (uint32_t cpu = first; cpu != CPU_NONE; cpu = cpu_mask_next(&t->allowed, cpu + 1)) {
                 if (group[cpu] != CPU_NONE)
@@ -91,6 +95,7 @@ static uint16_t *read_cpu_groups(const struct cpu_topology *t, const char *name,
                         group[cpu] = (uint16_t)(alone ? cpu : first);
                         continue;
                 }
+                /* A list without its own processor would leave the processor without a group. */
                 cpu_mask_add(&members, cpu);
                 cpu_mask_and(&members, &t->allowed);
                 for (uint32_t m = cpu; m != CPU_NONE; m = cpu_mask_next(&members, m + 1))
@@ -139,6 +144,7 @@ static int32_t find_nearest_node(const struct cpu_topology *t, int32_t id)
 
         if (!p || !read_sysfs_list(t, "devices/system/node", -1, "online", &online))
                 return NUMA_UNKNOWN;
+        /* Distances are at least 10, so 0 means that no node has been found yet. */
         for (uint32_t to = cpu_mask_next(&online, 0); to != CPU_NONE;
              to = cpu_mask_next(&online, to + 1), p = end) {
                 distance = strtol(p, &end, 10);
@@ -164,6 +170,7 @@ int32_t cpu_topology_find_device(const struct cpu_topology *t, const char *addre
         char *end;
         long id;
 
+        /* The address becomes part of a path, and must not lead out of the folder. */
         if (!*address || strchr(address, '/'))
                 return NUMA_UNKNOWN;
         text = read_sysfs(t, "bus/pci/devices", -1, name);
