@@ -6,6 +6,7 @@
 #include "wire/bind_policy.h"
 #include "wire/msg_functions.h"
 
+/* A plan has no more GPUs and ranks on a node than a LAUNCH; larger counts are malformed. */
 enum {
         MAX_RANK_GPUS = 1024,
         MAX_BOUND_RANKS = 1 << 16,
@@ -26,6 +27,7 @@ static void code_bind_query(struct codec *c, struct bind_query *m)
         CODEC_ARRAY(c, m->others, m->n_others, MAX_BOUND_RANKS, code_bind_query_rank);
 }
 
+/* @why is a short text of the agent; lists of processors and ports can be long. */
 static void code_bound_rank(struct codec *c, struct bound_rank *r)
 {
         codec_u32(c, &r->rank);

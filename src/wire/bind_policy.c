@@ -9,6 +9,8 @@
 #include "base/macros.h"
 #include "base/memory.h"
 
+/* The first words with an equal meaning are those of the manual; the others are words of other
+ * launchers. A bare "core" is core:1. */
 static const struct {
         const char *word;
         enum bind_kind kind;
@@ -28,6 +30,7 @@ static const struct {
         { "exclusive", BIND_EXCLUSIVE },
 };
 
+/* A sign or a blank in front of the number is refused, which strtol(3) would accept. */
 static int read_cores(struct bind_policy *p, const char *text, struct error *err)
 {
         char *end = NULL;
@@ -41,6 +44,7 @@ static int read_cores(struct bind_policy *p, const char *text, struct error *err
         return 0;
 }
 
+/* After a failure the masks read so far stay in @p, for the caller to free. */
 static int read_list(struct bind_policy *p, const char *text, struct error *err)
 {
         size_t len;
@@ -52,6 +56,8 @@ static int read_list(struct bind_policy *p, const char *text, struct error *err)
                 len = strcspn(text, ";");
                 p->masks = xrealloc(p->masks, p->n_masks + 1, sizeof(*p->masks));
                 m = &p->masks[p->n_masks++];
+                /* cpu_mask_parse() accepts a newline at the end, for files of the kernel; an option
+                 * has none. */
                 if (cpu_mask_parse(m, text, len) < 0 || cpu_mask_is_empty(m) || strchr(text, '\n'))
                         return err_set(err, EINVAL,
                                        "list: must have processors such as 0-3,8 for each rank of "

@@ -6,6 +6,8 @@
 #include "base/memory.h"
 #include "wire/msg_functions.h"
 
+/* PATH_LIMIT is PATH_MAX of Linux; WORD_LIMIT is the longest argument of execve(2)
+ * (MAX_ARG_STRLEN). */
 enum { PATH_LIMIT = 4096, SEARCH_LIMIT = 64 << 10, WORD_LIMIT = 128 << 10 /* of the kernel */ };
 
 static void code_check_path(struct codec *c, struct check_path *p)
@@ -26,6 +28,8 @@ static void code_check_program(struct codec *c, struct check_program *p)
         codec_str(c, &p->cwd, PATH_LIMIT);
 }
 
+/* Each kind of answer has an array of its own, so an order for the place of a node is a few
+ * bytes. */
 static void code_check_order(struct codec *c, struct check_order *m)
 {
         codec_u32(c, &m->number);
@@ -54,6 +58,7 @@ static void code_checked(struct codec *c, struct checked *m)
 DEFINE_OWNING_MESSAGE(check_order, MSG_CHECK)
 DEFINE_OWNING_MESSAGE(checked, MSG_CHECKED)
 
+/* Texts that are too long are cut. */
 void checked_add(struct checked *m, const char *name, const char *value, const char *problem)
 {
         struct check_fact *k;

@@ -8,6 +8,7 @@ int64_t clock_offset_error(const struct clock_offset *c, int64_t now_ns)
         return c->error_ns + (now_ns - c->synced_ns) / DRIFT;
 }
 
+/* An estimate grows worse with age, so a longer round trip may replace an old shorter one. */
 void clock_offset_hear(struct clock_offset *c, int64_t offset_ns, int64_t error_ns, int64_t now_ns)
 {
         if (error_ns < clock_offset_error(c, now_ns))
@@ -16,6 +17,8 @@ void clock_offset_hear(struct clock_offset *c, int64_t offset_ns, int64_t error_
 
 void clock_offset_pong(struct clock_offset *c, const struct ping *p, int64_t now_ns)
 {
+        /* The other clock was read somewhere within the round trip: the middle is wrong by half at
+         * most. */
         int64_t half = (int64_t)((uint64_t)now_ns - p->head_ns) / 2;
 
         if (half >= 0) /* else no ping of ours is answered; the other clock may show anything */

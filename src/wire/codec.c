@@ -38,6 +38,8 @@ void put_u64(struct buf *b, uint64_t v)
         put_integer(b, v, 8);
 }
 
+/* Seven bits for each byte, the lowest first; the high bit says that another byte follows. Ten
+ * bytes hold 64 bits. */
 void put_varint(struct buf *b, uint64_t v)
 {
         unsigned char bytes[10];
@@ -51,6 +53,7 @@ void put_varint(struct buf *b, uint64_t v)
         buf_append(b, bytes, n);
 }
 
+/* The caller keeps @n below 4 GiB; a frame is smaller. */
 void put_bytes(struct buf *b, const void *p, size_t n)
 {
         put_u32(b, (uint32_t)n);
@@ -66,6 +69,7 @@ uint64_t take_varint(struct reader *r)
 {
         uint64_t v = 0;
 
+        /* The tenth byte has room for one bit only. A longer form of a small number is accepted. */
         for (unsigned shift = 0; shift < 64; shift += 7) {
                 uint8_t byte = take_u8(r);
 
@@ -85,6 +89,8 @@ const void *take_bytes(struct reader *r, size_t max, size_t *ret_len)
         const void *p;
 
         *ret_len = 0;
+        /* A length above the limit is a failure before any byte is read: take_raw() returns NULL
+         * then. */
         if (n > max)
                 r->failed = true;
         p = take_raw(r, n);
@@ -93,6 +99,7 @@ const void *take_bytes(struct reader *r, size_t max, size_t *ret_len)
         return p;
 }
 
+/* Returns NULL with 0 bytes after a failure. The rest may be empty. */
 const void *take_rest(struct reader *r, size_t *ret_len)
 {
         *ret_len = r->failed ? 0 : r->left;
@@ -106,6 +113,7 @@ bool take_done(const struct reader *r)
 
 /* --- fields of messages ----------------------------------------------------------------------- */
 
+/* Any byte but 0 is true. */
 void codec_bool(struct codec *c, bool *v)
 {
         uint8_t byte = *v;
@@ -123,6 +131,7 @@ void codec_varint(struct codec *c, uint64_t *v)
                 *v = take_varint(&c->in);
 }
 
+/* Frees nothing: the bytes are part of the message. After a failure @p keeps its zeros. */
 void codec_raw(struct codec *c, void *p, size_t n)
 {
         const void *from = c->op == CODEC_DECODE ? take_raw(&c->in, n) : NULL;
@@ -145,6 +154,7 @@ static const char *take_text_bytes(struct reader *r, size_t max, size_t *ret_len
         return NULL;
 }
 
+/* @n is 0 after a failure, so the text is always terminated. Room for @size includes the NUL. */
 void codec_text(struct codec *c, char *text, size_t size)
 {
         const char *p;
@@ -160,6 +170,7 @@ void codec_text(struct codec *c, char *text, size_t size)
         }
 }
 
+/* A decoded string is never NULL unless the whole message is malformed, or memory is short. */
 void codec_str(struct codec *c, char **s, size_t max)
 {
         const char *p;
@@ -177,6 +188,7 @@ void codec_str(struct codec *c, char **s, size_t max)
         }
 }
 
+/* strv_push_mem() copies; memory grows with the strings received, not with the count claimed. */
 void codec_strv(struct codec *c, struct strv *v, size_t max_count, size_t max_len)
 {
         uint32_t count = (uint32_t)v->n;
@@ -195,6 +207,7 @@ void codec_strv(struct codec *c, struct strv *v, size_t max_count, size_t max_le
                 strv_finish(v);
 }
 
+/* Lends the bytes of the frame, and frees nothing. */
 void codec_rest(struct codec *c, const unsigned char **data, size_t *len)
 {
         if (c->op == CODEC_ENCODE)
@@ -212,6 +225,8 @@ void *codec_take_array(struct codec *c, uint32_t *ret_n, size_t max, size_t size
         codec_require(c, n <= max && n <= c->in.left);
         if (n && !c->in.failed) {
                 v = calloc(n, size);
+                /* The caller can tell a lack of memory from a malformed message, and the peer is
+                 * not to blame. */
                 c->no_memory = !v;
                 codec_require(c, v);
         }

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/memory.h"
 
+/* Processors beyond the mask are dropped. */
 void cpu_mask_add(struct cpu_mask *m, uint32_t cpu)
 {
         if (cpu < CPU_MASK_BITS)
@@ -39,6 +40,7 @@ uint32_t cpu_mask_count(const struct cpu_mask *m)
         return n;
 }
 
+/* Whole words are passed over at once: a mask has 256 words, of which few are not 0. */
 uint32_t cpu_mask_next(const struct cpu_mask *m, uint32_t from)
 {
         for (uint32_t i = from / 64; i < CPU_MASK_WORDS; i++) {
@@ -88,6 +90,7 @@ static bool read_processor(const char **text, const char *end, uint32_t *ret)
         return true;
 }
 
+/* @to has the processors read so far after a failure. */
 int cpu_mask_parse(struct cpu_mask *to, const char *text, size_t len)
 {
         const char *end = text + len;
@@ -116,6 +119,7 @@ int cpu_mask_parse(struct cpu_mask *to, const char *text, size_t len)
         return 0;
 }
 
+/* A range of two is written with a dash as well, as the kernel writes it. */
 char *cpu_mask_format(const struct cpu_mask *m)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A code_x() visits the fields of a message, as in wire/msg.c. Counts are limited before memory is
+ * taken: an endpoint is asked about connections of strangers, and an answer has a row for each.
+ */
 #include "wire/endpoint_msg.h"
 
 #include <arpa/inet.h>
@@ -6,6 +10,7 @@
 
 #include "wire/msg_functions.h"
 
+/* An IPv6 address with the name of an interface has 39 + 1 + 15 characters. */
 enum { ADDRESS_MAX = 64 };
 
 static void code_endpoint_order(struct codec *c, struct endpoint_order *m)
@@ -24,6 +29,7 @@ static void code_endpoint_opened(struct codec *c, struct endpoint_opened *m)
         codec_text(c, m->text, sizeof(m->text));
 }
 
+/* An answer without numbers has a reason in @text. Port 0 is no port that can be held. */
 static void code_ports_held(struct codec *c, struct ports_held *m)
 {
         codec_u32_array(c, &m->numbers, &m->n, PORT_NUMBERS_MAX);
@@ -52,6 +58,7 @@ static void code_probed(struct codec *c, struct probed *m)
         CODEC_ARRAY(c, m->results, m->n, ENDPOINT_CANDIDATES_MAX, code_probe_result);
 }
 
+/* Both addresses have 16 bytes, an IPv4 address in its IPv6 form. */
 static void code_owners_request(struct codec *c, struct owners_request *m)
 {
         codec_u32(c, &m->number);
@@ -75,6 +82,8 @@ static void code_owners(struct codec *c, struct owners *m)
         CODEC_ARRAY(c, m->owners, m->n, OWNERS_MAX, code_owner);
 }
 
+/* inet_pton() of glibc writes nothing unless it succeeds, so the prefix ::ffff: stays only in front
+ * of an IPv4 address. */
 bool owner_ends_address(const char *text, unsigned char ret[16])
 {
         memset(ret, 0, 10);

@@ -19,6 +19,7 @@ size_t frame_begin(struct buf *b, uint8_t type)
         return mark;
 }
 
+/* After a failed allocation the mark may be beyond the bytes; the failure stays in the buffer. */
 void frame_end_before(struct buf *b, size_t mark, size_t more)
 {
         unsigned char *at;
@@ -26,6 +27,8 @@ void frame_end_before(struct buf *b, size_t mark, size_t more)
 
         if (buf_failed(b))
                 return;
+        /* The buffer may have moved since frame_begin(): a mark counts from the first byte not
+         * consumed. */
         at = b->mem + b->start + mark;
         len = buf_len(b) - mark - 4 + more;
         for (int i = 0; i < 4; i++)
@@ -45,6 +48,8 @@ int frame_peek(const struct buf *in, struct frame *ret_frame, struct error *err)
         if (buf_len(in) < FRAME_HEADER)
                 return 0;
         len = take_u32(&r);
+        /* The type is part of the length, so 0 is impossible. No resynchronization follows: the
+         * ends of frames are lost. */
         if (len < 1 || len > FRAME_MAX)
                 return err_set(err, EPROTO, "invalid frame length %u", len);
         if (buf_len(in) - 4 < len)
@@ -63,6 +68,8 @@ size_t frame_missing(const struct buf *in)
         return len > FRAME_MAX || len <= r.left ? 0 : len - r.left;
 }
 
+/* The four bytes of the length may come in pieces. The length is not checked: only the last
+ * receiver of the bytes judges frames. */
 size_t frame_walk(struct frame_walk *w, const void *p, size_t len)
 {
         const unsigned char *bytes = p;

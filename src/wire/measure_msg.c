@@ -3,6 +3,7 @@
 
 #include "wire/msg_functions.h"
 
+/* Longer than any numeric address, and short enough for a bound on memory. */
 enum { ADDRESS_MAX = 256 };
 
 static void code_measure_target(struct codec *c, struct measure_target *t)
@@ -12,6 +13,7 @@ static void code_measure_target(struct codec *c, struct measure_target *t)
         codec_strv(c, &t->addrs, MEASURE_ADDRS_MAX, ADDRESS_MAX);
 }
 
+/* The limits of time and bytes bound what a node may send by one order. */
 static void code_measure_order(struct codec *c, struct measure_order *m)
 {
         codec_u32(c, &m->number);

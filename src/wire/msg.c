@@ -16,6 +16,8 @@
 #include "wire/bind_policy.h"
 #include "wire/msg_functions.h"
 
+/* Limits of counts: above what a job of any size needs, and low enough that a malformed message
+ * makes no large allocation. */
 enum {
         MAX_GPUS = 1024,
         MAX_PROGRAMS = 4096,
@@ -28,6 +30,8 @@ enum {
 
 /* --- types ------------------------------------------------------------------------------------ */
 
+/* A row for each type of wire/msg_type.h, by number. Numbers without a type have no name, no sender
+ * and no state, so such a frame is refused everywhere. */
 static const struct {
         const char *name;
         uint8_t from, states;
@@ -74,6 +78,7 @@ static void code_addr(struct codec *c, struct msg_addr *a)
         codec_u32(c, &a->prefix);
 }
 
+/* @infiniband counts devices; with some, a low limit of locked memory is worth a warning. */
 static void code_locking(struct codec *c, struct msg_locking *m)
 {
         codec_u64(c, &m->memlock);
@@ -110,6 +115,8 @@ DEFINE_OWNING_MESSAGE(hello, MSG_HELLO)
 
 /* --- COMMON and LAUNCH ------------------------------------------------------------------------ */
 
+/* Bits of the flags of LAUNCH. A byte for eight truths keeps the order of a node short: a head
+ * sends thousands. */
 enum {
         LAUNCH_SET_VISIBLE = 1,
         LAUNCH_AGENT_STORE = 2,
@@ -128,6 +135,7 @@ static void code_compat_node(struct codec *c, struct compat_node *n)
         codec_require(c, n->n_ranks && n->n_ranks <= MAX_RANKS);
 }
 
+/* Without a family of variables no list of nodes follows. */
 static void code_compat(struct codec *c, struct launch_compat *m)
 {
         codec_u8(c, &m->family);
@@ -157,6 +165,7 @@ static void code_node_block(struct codec *c, struct node_block *b)
         codec_u32(c, &b->ranks);
 }
 
+/* The map is checked against the world by node_map_expand(), not here. */
 static void code_mpi_order(struct codec *c, struct mpi_order *m)
 {
         codec_u8(c, &m->kind);
@@ -172,6 +181,7 @@ static void code_launch_terminal(struct codec *c, struct launch_terminal *m)
         codec_text(c, m->term, sizeof(m->term));
 }
 
+/* READY_START is known by the start alone, and has no further fields. */
 static void code_launch_ready(struct codec *c, struct launch_ready *m)
 {
         codec_u8(c, &m->kind);
@@ -203,6 +213,7 @@ static void code_launch_world(struct codec *c, struct launch_world *w)
         codec_u32(c, &w->index);
 }
 
+/* The fields that are equal on all nodes: encoded once, and sent to each. */
 static void code_common(struct codec *c, struct launch_order *m)
 {
         codec_text(c, m->run_id, sizeof(m->run_id));
@@ -248,6 +259,7 @@ static void code_launch_other(struct codec *c, struct launch_other *k)
 
 static void code_launch_order(struct codec *c, struct launch_order *m)
 {
+        /* Optional arrays have a flag in place of a count, and no byte in most orders. */
         uint8_t flags =
                 (uint8_t)((m->set_visible ? LAUNCH_SET_VISIBLE : 0) |
                           (m->agent_store ? LAUNCH_AGENT_STORE : 0) |
@@ -278,6 +290,8 @@ static void code_launch_order(struct codec *c, struct launch_order *m)
         CODEC_ARRAY(c, m->ranks, m->n_ranks, MAX_RANKS, code_launch_rank);
         if (flags & LAUNCH_RANK_PORTS) {
                 CODEC_ARRAY(c, m->rank_ports, m->n_rank_ports, MAX_RANKS, code_launch_rank_ports);
+                /* Ports are found by the place of the rank in the order:
+                 * launch_order_rank_ports(). */
                 codec_require(c, m->n_rank_ports == m->n_ranks);
         }
         if (flags & LAUNCH_OTHERS)
@@ -308,6 +322,7 @@ void launch_order_drop_programs(struct launch_order *m)
         m->n_programs = 0;
 }
 
+/* World 0 has the name of the run alone: jobs with a single world see no suffix. */
 void launch_order_world_name(const struct launch_order *m, char to[WORLD_NAME_MAX])
 {
         if (m->world.number)
@@ -331,6 +346,8 @@ void launch_order_finish(struct launch_order *m)
         memset(m, 0, sizeof(*m));
 }
 
+/* @m is not cleared before: a COMMON and a LAUNCH fill different fields of the same order. After a
+ * failure the order is empty. */
 int launch_order_decode(struct launch_order *m, const struct frame *f, struct error *err)
 {
         struct codec c = CODEC_FROM(f->body, f->len);
@@ -361,6 +378,8 @@ static void code_refused(struct codec *c, struct refused *m)
         codec_text(c, m->text, sizeof(m->text));
 }
 
+/* @oom names the file with the count of kills; the counts of before and after tell whether the
+ * kernel has killed a process meanwhile. */
 static void code_exited(struct codec *c, struct exited *m)
 {
         codec_u32(c, &m->rank);
@@ -376,6 +395,7 @@ static void code_exited(struct codec *c, struct exited *m)
         codec_require(c, m->mpi < RANK_MPI_STATES);
 }
 
+/* The bytes are lent by the frame, up to its end: no length is needed. */
 static void code_output(struct codec *c, struct output *m)
 {
         codec_u32(c, &m->rank);
@@ -393,7 +413,10 @@ static void code_dump(struct codec *c, struct dump *m)
         codec_u64(c, &m->size);
         codec_u64(c, &m->at);
         codec_rest(c, &m->data, &m->len);
+        /* Number 0 is a dump at the end of an attempt: without an order, neither a count nor a
+         * problem follows. */
         codec_require(c, m->number || (!m->left && !*m->problem));
+        /* A part lies within the file: the head writes the part at its place unread. */
         codec_require(c, !m->len || (m->len <= MSG_DUMP_PART && m->size <= MSG_MAX_DUMP &&
                                      m->at < m->size && m->len <= m->size - m->at));
         codec_require(c, m->len || !m->at);
@@ -420,6 +443,7 @@ static void code_ranks_signal(struct codec *c, struct ranks_signal *m)
         codec_u8(c, &m->ends);
 }
 
+/* A PING has the head's time only; the PONG repeats it, with the agent's own. */
 static void code_ping(struct codec *c, struct ping *m)
 {
         codec_u64(c, &m->head_ns);
@@ -453,6 +477,7 @@ void ping_encode(struct buf *b, uint8_t type, const struct ping *m)
         frame_end(b, mark);
 }
 
+/* The caller reads from a pipe directly behind the head of the frame. NULL = no memory. */
 void *output_begin(struct buf *b, const struct output *m, size_t max, size_t *ret_mark)
 {
         *ret_mark = frame_begin(b, MSG_OUTPUT);
@@ -463,6 +488,7 @@ void *output_begin(struct buf *b, const struct output *m, size_t max, size_t *re
 
 void output_end(struct buf *b, size_t mark, size_t len)
 {
+        /* Nothing was read: the head of the frame goes away again. */
         if (!len) {
                 buf_truncate(b, mark);
                 return;
@@ -487,6 +513,7 @@ int leaving_decode(char why[128], const struct frame *f, struct error *err)
         return msg_done(&c, f, err);
 }
 
+/* A rank and bytes up to the end of the frame: STDIN and messages of that form. */
 void rank_bytes_encode(struct buf *b, uint8_t type, uint32_t rank, const void *data, size_t len)
 {
         size_t mark = frame_begin(b, type);
@@ -527,6 +554,7 @@ void empty_encode(struct buf *b, uint8_t type)
         frame_end(b, frame_begin(b, type));
 }
 
+/* SIZE_MAX is the mark of world 0, whose frames have no wrapper. */
 size_t world_begin(struct buf *b, uint32_t world)
 {
         size_t mark;
@@ -554,10 +582,13 @@ int world_decode(uint32_t *ret_world, struct frame *ret_inner, const struct fram
         len = take_u32(&r);
         if (r.failed || !*ret_world || *ret_world >= MSG_MAX_WORLDS || len < 1 || len != f->len - 8)
                 return err_set(err, EPROTO, "malformed WORLD message");
+        /* The inner frame begins behind the u32 of the world: u32 length, u8 type, body. Its end is
+         * the end of the outer frame. */
         *ret_inner = (struct frame){ f->body[8], f->body + 9, len - 1 };
         return 0;
 }
 
+/* @more bytes of the body follow from another buffer. */
 void store_encode_head(struct buf *b, const void *head, size_t len, size_t more)
 {
         size_t mark = frame_begin(b, MSG_STORE);

@@ -12,6 +12,8 @@
 
 #include "base/memory.h"
 
+/* Extends the last block if the node is the next one with as many ranks, else begins a block. @cap
+ * is the capacity of the array. */
 static void add_node_block(struct node_map *m, size_t *cap, uint32_t node, uint32_t ranks)
 {
         struct node_block *last = m->n_blocks ? &m->blocks[m->n_blocks - 1] : NULL;
@@ -41,6 +43,8 @@ void node_map_finish(struct node_map *m)
         *m = (struct node_map){ 0 };
 }
 
+/* Whether the blocks have exactly @n_ranks ranks on nodes below @n_nodes. The sum has 64 bits: a
+ * product of two numbers from the wire overflows 32. */
 static bool is_node_map_valid(const struct node_map *m, uint32_t n_ranks, uint32_t n_nodes)
 {
         uint64_t n = 0;
@@ -74,6 +78,8 @@ uint32_t *node_map_expand(const struct node_map *m, uint32_t n_ranks, uint32_t n
 static uint32_t find_period(const struct node_map *m)
 {
         for (uint32_t n = 1; n < m->n_blocks; n++) {
+                /* MPICH repeats a list from its first block with node 0, so a period must begin
+                 * there. */
                 if (m->blocks[0].node != 0 || m->n_blocks % n)
                         continue;
                 if (!memcmp(m->blocks, m->blocks + n, (m->n_blocks - n) * sizeof(*m->blocks)))
@@ -91,6 +97,7 @@ void node_map_text(const struct node_map *m, char *to, size_t size)
         for (uint32_t i = 0; i < n && at < size; i++)
                 at += (size_t)snprintf(to + at, size - at, ",(%u,%u,%u)", m->blocks[i].node,
                                        m->blocks[i].n_nodes, m->blocks[i].ranks);
+        /* snprintf() returns the length without the cut, so @at tells a text that was cut. */
         if (at + 1 < size)
                 snprintf(to + at, size - at, ")");
         else

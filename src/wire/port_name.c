@@ -8,6 +8,8 @@
 
 #define LOWER_CASE "abcdefghijklmnopqrstuvwxyz"
 
+/* isalpha(3) would depend on the locale. Lower case only: the variable has the name in upper case,
+ * so two names must not differ in case alone. */
 bool port_name_is_valid(const char *name, size_t len)
 {
         if (!len || len > PORT_NAME_MAX || !memchr(LOWER_CASE, *name, strlen(LOWER_CASE)))

@@ -12,6 +12,8 @@
 
 enum { MODE_MAX = 07777, PERMISSIONS_MAX = 0777 };
 
+/* Looks at each part between slashes. An empty part means an absolute path, two slashes in a row or
+ * one at the end. */
 bool push_path_is_safe(const char *path)
 {
         for (;;) {
@@ -34,6 +36,7 @@ static void code_push_entry(struct codec *c, struct push_entry *e)
         codec_str(c, &e->path, PUSH_PATH_MAX);
         if (c->op == CODEC_DECODE)
                 codec_require(c, e->path && push_path_is_safe(e->path));
+        /* Folders have neither size nor target. */
         if (e->kind == PUSH_FILE) {
                 codec_u64(c, &e->size);
                 codec_raw(c, e->sha, PUSH_SHA);
@@ -82,6 +85,7 @@ void *push_chunk_begin(struct buf *b, uint32_t entry, uint64_t offset, size_t le
 
         put_u32(b, entry);
         put_u64(b, offset);
+        /* An empty file has a CHUNK without data; NULL must still mean a lack of memory. */
         data = buf_reserve(b, len ? len : 1);
         if (data)
                 buf_advance(b, len);
@@ -106,6 +110,7 @@ static void code_push_want(struct codec *c, struct push_want *m)
         codec_u32(c, &m->holder);
         codec_u32_array(c, &m->entries, &m->n, PUSH_ENTRIES_MAX);
         for (uint32_t i = 1; i < m->n; i++)
+                /* Ascending numbers are different ones, so no file is sent twice. */
                 codec_require(c, m->entries[i] > m->entries[i - 1]);
 }
 
@@ -128,6 +133,8 @@ static void code_pull_order(struct codec *c, struct pull_order *m)
         codec_strv(c, &m->skip, PULL_PATHS_MAX, PUSH_PATH_MAX);
 }
 
+/* Paths come from a node and become files at home, so they are checked as those of a push. An empty
+ * path is the ordered path itself. */
 static void code_pulled(struct codec *c, struct pulled *m)
 {
         codec_u8(c, &m->kind);

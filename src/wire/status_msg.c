@@ -30,6 +30,7 @@ static void code_status_rank(struct codec *c, struct node_status_rank *k)
         codec_text(c, k->channel, sizeof(k->channel));
         code_status_wait(c, &k->wait);
         codec_u32(c, &k->n_ports);
+        /* The loop below must stay within the array also when the number is wrong. */
         codec_require(c, k->n_ports <= STATUS_PORTS);
         for (uint32_t i = 0; i < MIN(k->n_ports, (uint32_t)STATUS_PORTS); i++)
                 codec_u32(c, &k->ports[i]);
@@ -59,6 +60,7 @@ DEFINE_OWNING_MESSAGE(node_status, MSG_STATUS)
 
 /* --- INSPECT, INSPECTED ----------------------------------------------------------------------- */
 
+/* Each kind of inspection uses some of the fields; the others are 0 or empty. */
 static void code_inspect_order(struct codec *c, struct inspect_order *m)
 {
         codec_u32(c, &m->number);
@@ -98,6 +100,7 @@ static void code_node_facts(struct codec *c, struct node_facts *m)
         codec_text(c, m->held, sizeof(m->held));
 }
 
+/* Numbers of statfs(2), from linux/magic.h and the sources of the file systems. */
 bool node_facts_is_local(uint64_t type)
 {
         static const uint64_t types[] = {
@@ -128,6 +131,8 @@ DEFINE_OWNING_MESSAGE(ras_reply, MSG_RAS)
 
 /* --- SAMPLED ---------------------------------------------------------------------------------- */
 
+/* Most numbers of a sample are small, so a LEB128 number has one byte or two. The age of a wait
+ * follows only where a wait is open. */
 static void code_sample_rank(struct codec *c, struct sample_rank *k)
 {
         codec_varint(c, &k->rank);

@@ -3,9 +3,9 @@
  * The table `ops` has the fields of every request as bits; code_request_fields() visits them in one
  * fixed order and skips those without a bit, to encode and to decode. Decoded strings are borrowed
  * from the body. Arrays of keys, values and ranks are allocated, after their count was compared
- * with the bytes left; keys
- * with a keys_id are borrowed from store_keys.c and not freed here. A reply can be encoded in two
- * parts, head and value, so that the bytes of a large value need not pass through the same buffer.
+ * with the bytes left; keys with a keys_id are borrowed from store_keys.c and not freed here. A
+ * reply can be encoded in two parts, head and value, so that the bytes of a large value need not
+ * pass through the same buffer.
  */
 #include "wire/store_msg.h"
 
@@ -17,6 +17,8 @@
 #include "base/macros.h"
 #include "wire/codec.h"
 
+/* A bit for each field, in the order of code_request_fields(). F_KNOWN marks a row of the table: an
+ * operation without fields must not look like a gap. */
 enum field {
         F_KEY = 1 << 0,
         F_VALUE = 1 << 1,
@@ -70,6 +72,7 @@ static const struct {
         [STORE_GONE] = { "GONE", F_KNOWN | F_SILENT },
 };
 
+/* 0 = there is no such operation. */
 static unsigned fields_of(uint8_t op)
 {
         return op < ARRAY_SIZE(ops) ? ops[op].fields : 0;
@@ -96,6 +99,7 @@ bool store_key_is_own(struct bytes key)
                memcmp(key.p, STORE_OWN_PREFIX, STORE_OWN_PREFIX_LEN) == 0;
 }
 
+/* All zeros: the body is too short. 0 is no operation. */
 struct store_head store_body_head(const void *body, size_t len)
 {
         struct reader r = READER_INIT(body, len);
@@ -114,6 +118,7 @@ static void code_head(struct codec *c, uint32_t *client, uint8_t *op, uint32_t *
         codec_u32(c, tag);
 }
 
+/* Lends the bytes of the body, and frees nothing. */
 static void code_bytes(struct codec *c, struct bytes *b, size_t max)
 {
         if (c->op == CODEC_ENCODE)
@@ -139,6 +144,7 @@ static void code_values(struct codec *c, struct store_request *m)
                 code_bytes(c, &m->values[i], STORE_VALUE_MAX);
 }
 
+/* Visits the fields of the operation. Signed numbers travel in two's complement. */
 static void code_request_fields(struct codec *c, struct store_request *m)
 {
         unsigned f = fields_of(m->op);
@@ -176,6 +182,7 @@ void store_request_encode(struct buf *b, const struct store_request *m)
         code_request_fields(&c, fields);
 }
 
+/* @m owns arrays only after success. @err may be NULL. */
 int store_request_decode(struct store_request *m, const void *body, size_t len, struct error *err)
 {
         struct codec c = CODEC_FROM(body, len);
@@ -206,6 +213,7 @@ void store_request_finish(struct store_request *m)
         m->keys_id = 0;
 }
 
+/* The length goes out before the value, which may come from another buffer. */
 size_t store_reply_value_len(const struct store_reply *m)
 {
         size_t len = m->value.len;
@@ -220,6 +228,7 @@ void store_reply_encode_value(struct buf *b, const struct store_reply *m)
         (void)buf_reserve(b, store_reply_value_len(m)); /* at once, not by doubling */
         buf_append(b, m->value.p, m->value.len);
         for (uint32_t i = 0; i < m->n_parts; i++) {
+                /* Parts have a u64 length each, as in a list of values of TCPStore. */
                 put_u64(b, m->parts[i].len);
                 buf_append(b, m->parts[i].p, m->parts[i].len);
         }
@@ -274,6 +283,7 @@ void store_reply_finish(struct store_reply *m)
         m->n_ranks = m->n_whom = 0;
 }
 
+/* The head of an event has the form of a reply's, with tag 0: no request has asked. */
 static void code_event(struct codec *c, struct store_event *m)
 {
         uint8_t op = STORE_EVENT;
@@ -285,6 +295,7 @@ static void code_event(struct codec *c, struct store_event *m)
         codec_require(c, m->kind >= STORE_RANK_FAILED && m->kind <= STORE_STOP_REQUESTED);
         codec_u32(c, (uint32_t *)&m->rank);
         codec_u32(c, (uint32_t *)&m->node);
+        /* -1 = no rank, or no node. */
         codec_require(c, m->rank >= -1 && m->node >= -1);
         code_bytes(c, &m->text, STORE_TEXT_MAX);
 }
@@ -312,6 +323,7 @@ static void code_topology(struct codec *c, struct topology *t)
         CODEC_ARRAY(c, t->hosts, t->n_nodes, STORE_MEMBERS_MAX, code_host);
         codec_u32_array(c, &t->node_of_rank, &t->world_size, STORE_MEMBERS_MAX);
         for (uint32_t i = 0; i < t->world_size; i++)
+                /* Readers use the numbers as indexes of the hosts. */
                 codec_require(c, t->node_of_rank[i] < t->n_nodes);
 }
 
@@ -346,6 +358,7 @@ const char *key_format(char *to, struct bytes key)
         for (size_t i = 0; i < key.len; i++) {
                 size_t need = p[i] >= ' ' && p[i] <= '~' ? 1 : 4;
 
+                /* A character goes in only if the mark of a cut text would still fit behind it. */
                 if (at + need + sizeof(cut) > KEY_FORMAT_SIZE) {
                         at += (size_t)snprintf(to + at, KEY_FORMAT_SIZE - at, "%s", cut);
                         break;

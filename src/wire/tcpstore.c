@@ -30,6 +30,8 @@ enum {
 
 enum tcpstore_field { END, KEY, EXPECT, VALUE, NUMBER, WORD, KEYS, PAIRS };
 
+/* The fields of each command in the order of the wire. A missing field is END (0), which ends the
+ * row. */
 static const struct {
         const char *name;
         uint8_t fields[4];
@@ -113,6 +115,7 @@ const char *tcpstore_op_name(enum tcpstore_op op)
         return (unsigned)op < ARRAY_SIZE(ops) ? ops[op].name : "?";
 }
 
+/* The caller has checked that @size bytes are there: 4 or 8. */
 static uint64_t read_integer(const unsigned char *from, size_t size)
 {
         struct reader r = READER_INIT(from, size);
@@ -122,6 +125,7 @@ static uint64_t read_integer(const unsigned char *from, size_t size)
 
 /* --- which command ---------------------------------------------------------------------------- */
 
+/* A printable first byte is most likely another protocol, such as HTTP. */
 static int reject_number(const struct tcpstore_parser *p, unsigned char number, struct error *err)
 {
         if (!p->said && number >= ' ' && number < 0x7f)
@@ -137,6 +141,7 @@ static int choose_a_or_b(struct tcpstore_parser *p, const struct buf *in, size_t
         unsigned char number = *buf_data(in);
         bool alone = p->said ? buf_len(in) == 1 && !p->joined : first_segment == 1;
 
+        /* numbers_b is the longer table. */
         if (number >= ARRAY_SIZE(numbers_b))
                 return reject_number(p, number, err);
         if (p->dialect == TCPSTORE_UNKNOWN)
@@ -204,6 +209,8 @@ static int parse_command_string(struct tcpstore_parser *p, const struct buf *in,
         len = read_integer(buf_data(in) + p->at, 8);
         if (len > max)
                 return reject_length(p, "a length", len, max, err);
+        /* A list of valid items may be too large as a whole. @len is below @max, so the sum does
+         * not overflow. */
         if (p->at + 8 + len > p->limits.command)
                 return reject_length(p, "a size", p->at + 8 + len, p->limits.command, err);
         if (there < 8 + len)
@@ -213,6 +220,7 @@ static int parse_command_string(struct tcpstore_parser *p, const struct buf *in,
         return 1;
 }
 
+/* VALIDATE's number is checked at once: a client with another magic gets no answer. */
 static int parse_command_number(struct tcpstore_parser *p, const struct buf *in, size_t size,
                                 struct error *err)
 {
@@ -236,6 +244,7 @@ static int make_room(struct tcpstore_parser *p, struct error *err)
         for (size_t i = 0; i < ARRAY_SIZE(arrays); i++) {
                 void *more = realloc(*arrays[i], capacity * sizeof(**arrays[i]));
 
+                /* The other array is valid still, and is freed with the parser. */
                 if (!more)
                         return err_set(err, EPROTO, "out of memory for %u keys", capacity);
                 *arrays[i] = more;
@@ -278,6 +287,7 @@ static int parse_command_list(struct tcpstore_parser *p, const struct buf *in, b
                 if (count > p->limits.keys)
                         return reject_length(p, "a count", count, p->limits.keys, err);
                 p->at += 8;
+                /* The limit has 32 bits, so the count fits. */
                 p->count = (uint32_t)count;
                 p->counted = true;
         }
@@ -319,6 +329,8 @@ static int parse_command_field(struct tcpstore_parser *p, const struct buf *in, 
 static int parse_command_fields(struct tcpstore_parser *p, const struct buf *in, struct error *err)
 {
         while (ops[p->command.op].fields[p->step] != END) {
+                /* Only @step is kept from call to call: bytes of complete fields are not parsed
+                 * again. */
                 int r = parse_command_field(p, in, ops[p->command.op].fields[p->step], err);
 
                 if (r <= 0)
@@ -336,6 +348,7 @@ static int parse_command_fields(struct tcpstore_parser *p, const struct buf *in,
 
 /* --- the whole command ------------------------------------------------------------------------ */
 
+/* @at moves behind the string. */
 static void locate_string(struct bytes *b, const unsigned char **at)
 {
         b->p = *at + 8;
@@ -361,6 +374,8 @@ static void locate_fields(struct tcpstore_command *c, const unsigned char *at)
         }
 }
 
+/* A whole command stays the answer until tcpstore_parser_consume(); its pointers are made anew,
+ * because the buffer may have moved. */
 int tcpstore_parser_next(struct tcpstore_parser *p, const struct buf *in, size_t first_segment,
                          struct tcpstore_command *ret, struct error *err)
 {
@@ -382,6 +397,8 @@ void tcpstore_parser_consume(struct tcpstore_parser *p, struct buf *in)
         struct tcpstore_command *c = &p->command;
 
         buf_consume(in, p->at);
+        /* A client that has sent one long list must not hold its memory for the rest of the
+         * connection. */
         if (p->capacity > KEPT_KEYS) {
                 free(c->keys);
                 free(c->values);
@@ -410,6 +427,7 @@ static int wire_number(enum tcpstore_dialect dialect, enum tcpstore_op op)
         const uint8_t *table = dialect == TCPSTORE_A ? numbers_a : numbers_b;
         size_t n = dialect == TCPSTORE_A ? ARRAY_SIZE(numbers_a) : ARRAY_SIZE(numbers_b);
 
+        /* C has the numbers of enum tcpstore_op; WATCH_KEY, of A only, is beyond NUMBERS. */
         if (dialect == TCPSTORE_C)
                 return (int)op < NUMBERS ? (int)op : -1;
         for (size_t i = 0; i < n; i++)

@@ -3,6 +3,7 @@
 
 #include "wire/msg_functions.h"
 
+/* Lines of a known_hosts file for one node, with all its keys and certificates. */
 enum { KNOWN_MAX = 1 << 20 };
 
 static void code_child_agent_order(struct codec *c, struct child_agent_order *m)
@@ -11,11 +12,13 @@ static void code_child_agent_order(struct codec *c, struct child_agent_order *m)
         codec_u32(c, &m->options_at);
         codec_bool(c, &m->lent_agent);
         codec_strv(c, &m->argv, MSG_MAX_STRINGS, MSG_MAX_STRING);
+        /* The agent inserts options of its own at this place, behind the name of the program. */
         codec_require(c, m->options_at && m->options_at <= m->argv.n);
         codec_str(c, &m->alias, MSG_MAX_STRING);
         codec_str(c, &m->known_hosts, KNOWN_MAX);
 }
 
+/* These kinds have a number as well. */
 static bool has_offset(uint8_t kind)
 {
         return kind == TUNNEL_GIVE || kind == TUNNEL_CLOCK || kind == TUNNEL_COMMON;
@@ -39,6 +42,7 @@ static void code_tunnel(struct codec *c, struct tunnel *m)
         if (has_offset(m->kind))
                 codec_u64(c, &m->offset);
         codec_rest(c, &m->data, &m->len);
+        /* Kinds with a number have no data, and UPLOAD has neither. */
         codec_require(c, !m->len || (!has_number(m->kind) && m->kind != TUNNEL_UPLOAD));
 }
 
