@@ -32,6 +32,7 @@ struct status_answer {
         uint64_t now_ns;
 };
 
+/* 0 is an event that has not happened: STATUS_NEVER. Longer ages than 49 days are cut below it. */
 static uint32_t get_age_ms(uint64_t since_ns, uint64_t now_ns)
 {
         if (!since_ns)
@@ -42,6 +43,7 @@ static uint32_t get_age_ms(uint64_t since_ns, uint64_t now_ns)
 
 /* --- clients ---------------------------------------------------------------------------------- */
 
+/* An empty op: the client waits for nothing. The key is cut so that the dots fit into the field. */
 static struct node_status_wait get_client_wait(const struct relay_client *c, uint64_t now_ns)
 {
         struct node_status_wait w = { 0 };
@@ -95,6 +97,8 @@ static void set_rank_wait(struct node_status_rank *k, const char *op, const char
         k->wait.ms = ms;
 }
 
+/* A call of PMI is a sign of life, like a request to the store. Numbers of PMI count within the
+ * world. */
 static void add_pmi_status(void *ctx, const struct pmi_link_state *state)
 {
         struct status_answer *a = ctx;
@@ -118,6 +122,7 @@ static void add_pmix_wait(void *ctx, uint32_t rank, uint64_t since_ns)
                 set_rank_wait(k, "BARRIER", "PMIx", get_age_ms(since_ns, a->now_ns));
 }
 
+/* A client of the TCP endpoint has no rank yet: the head finds the rank by address and port. */
 static void add_tcp_peer(void *ctx, const struct endpoint_tcp_peer *peer)
 {
         struct status_answer *a = ctx;
@@ -155,6 +160,7 @@ static void add_rank_ports(const struct rank_world *w, struct node_status *m)
         sockdiag_close(&d);
 }
 
+/* Fills in what the kernel tells; said_ms and the waits come from the store afterwards. */
 static void add_rank_statuses(const struct node_attempt *t, struct status_answer *to)
 {
         struct rank_status_scan scan;
@@ -218,6 +224,8 @@ void node_attempt_on_status_request(void *attempt, const struct frame *f)
         /* Ranks without a connection to the job's store may have reached the store of another
          * job. */
         master = t->groups.n == 1 ? store_access_master(t->groups.v[0]->store) : NULL;
+        /* With several worlds each has a store of its own, and another MASTER_PORT is no sign of a
+         * mistake. */
         if (t->n_alive && master && !has_any_joined(&to.m))
                 other_store_find(&to.m.other, t->contain.mark, sockdiag_port(master));
         node_status_encode(&t->deps.up->out, &to.m);
@@ -236,6 +244,8 @@ void node_attempt_on_bind(void *attempt, const struct frame *f)
 
         if (bind_query_decode(&q, f, NULL) < 0)
                 return;
+        /* Cores noted as taken by this query are forgotten when the first order of an attempt
+         * begins. */
         b = order_binding_create(&q, t->node.binding, false);
         near_nics_find(&nics, &q, &t->node.binding->gpus, "/sys");
         order_binding_describe(b, &nics, &q, &m);
@@ -248,11 +258,13 @@ void node_attempt_on_bind(void *attempt, const struct frame *f)
 
 /* --- INSPECT ---------------------------------------------------------------------------------- */
 
+/* 0 = no process: the program is not executed yet, or the rank has ended. */
 static pid_t living_pid(const struct worker *w)
 {
         return w->reaped || !w->started ? 0 : w->pid;
 }
 
+/* RAS without ranks means all worlds. Stacks, core files and facts name their processes. */
 static bool is_of_all_ranks(const struct inspect_order *o)
 {
         return o->what == INSPECT_RAS ? !o->n_ranks

@@ -23,6 +23,7 @@ enum {
 
 /* --- the ranks -------------------------------------------------------------------------------- */
 
+/* Reaped workers are passed over: the kernel may have given their number to another process. */
 static struct worker *find_worker(const struct node_attempt *t, pid_t pid)
 {
         for (size_t i = 0; i < t->n_workers; i++)
@@ -118,10 +119,14 @@ static void drop_held_workers(struct node_attempt *t)
                          t->workers[i]->rank, (int)t->workers[i]->pid);
                 t->workers[i]->reaped = true;
                 t->n_alive--;
+                /* The status is made up: SIGKILL was sent, and the kernel reports no other until
+                 * the tracer lets go. */
                 node_attempt_report_exit(t, t->workers[i], SIGKILL);
         }
 }
 
+/* One timer has three uses, told apart by the phase: leftovers, the grace time, and killed
+ * processes. */
 static void on_grace_over(uv_timer_t *timer)
 {
         struct node_attempt *t = timer->data;
@@ -156,6 +161,8 @@ void node_attempt_on_signal(void *attempt, const struct frame *f)
 
         if (number_decode(&signo, f, NULL) < 0 || signo >= NSIG)
                 return;
+        /* Number 0: the head knows of the signal that the agent has reported, and decides
+         * itself. */
         if (signo)
                 node_attempt_signal(t, (int)signo);
         else if (t->phase == RUNNING) /* node_attempt_stop_unless_ordered() */
@@ -185,6 +192,8 @@ void node_attempt_on_credit(void *attempt, const struct frame *f)
 
         if (credit_decode(&m, f, NULL) < 0)
                 return;
+        /* Credit may come late, for a rank that has been dropped to start again: the world keeps
+         * the account. */
         w = node_attempt_find_rank(attempt, m.rank);
         if (w)
                 worker_credit(w, m.stream, m.bytes);
@@ -257,6 +266,7 @@ void node_attempt_reap(struct node_attempt *t)
                 contain_kill(&t->contain);
 }
 
+/* Helpers of PMIx are the attempt's own, and the agent knows the other parts. */
 static bool any_other_process(void *ctx)
 {
         const struct node_attempt *t = ctx;
@@ -312,6 +322,7 @@ struct node_attempt *node_attempt_create(const struct node_attempt_deps *deps,
 
 enum { MAX_NODE_GPUS = 1024 };
 
+/* Addresses by index of the driver; "" for indexes that no GPU has. */
 static void note_addresses(struct strv *to, const struct msg_gpu *gpus, uint32_t n)
 {
         for (uint32_t i = 0; i < n; i++) {
@@ -344,6 +355,7 @@ bool node_attempt_may_start(const struct node_attempt *t, const struct launch_or
         for (size_t i = 0; i < t->groups.n; i++)
                 if (rank_world_overlaps(t->groups.v[i], l->world.first, l->world_size))
                         return false;
+        /* A world that still has ranks here must not get a second order. */
         return t->phase == IDLE || (t->phase == RUNNING && t->groups.more);
 }
 

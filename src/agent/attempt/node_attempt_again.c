@@ -17,10 +17,13 @@
 #include "agent/rank/rank_status.h"
 #include "base/memory.h"
 
+/* No signal tells of the end of processes that are not children of the agent. */
 enum { AGAIN_LOOK_MS = 20 };
 
 /* --- an order --------------------------------------------------------------------------------- */
 
+/* A world in which one rank still lives is not complete: the head orders a world as a whole. An
+ * order that already waits is not replaced. */
 bool node_attempt_is_again(const struct node_attempt *t, const struct launch_order *l)
 {
         const struct rank_world *g = node_attempt_find_world(t, l->world.first);
@@ -45,6 +48,7 @@ void node_attempt_keep_order(struct node_attempt *t, struct launch_order *l)
 
         g->again.order = xcalloc(1, sizeof(*g->again.order));
         *g->again.order = *l;
+        /* The order has moved: the caller's copy must not free its memory. */
         *l = (struct launch_order){ .world_size = 0 };
         g->again.since_ns = 0;
         t->groups.more = g->again.order->more_orders;
@@ -106,6 +110,7 @@ static bool any_process_left(struct node_attempt *t, struct rank_world *g)
 
         if (first)
                 g->again.since_ns = uv_hrtime();
+        /* TERM once, nothing while the leftovers have time, then KILL at each look. */
         signo = first                                                      ? SIGTERM
                 : (uv_hrtime() - g->again.since_ns) / 1000000 >= LINGER_MS ? SIGKILL
                                                                            : 0;
@@ -133,6 +138,7 @@ static bool drain_outputs(struct node_attempt *t, const struct rank_world *g)
         return ended;
 }
 
+/* A file of the process before would be taken for one of the next. */
 static void remove_error_file(const struct node_attempt *t, uint32_t rank)
 {
         CLEANUP(free_textp) char *path = xasprintf("%s/error-%u.json", t->deps.dir->path, rank);
@@ -161,6 +167,7 @@ static void drop_ended_ranks(struct node_attempt *t, struct rank_world *g)
 
 /* --- the start -------------------------------------------------------------------------------- */
 
+/* begin_order() finds the old world, and puts a new one in its place. */
 static void start_world_again(struct node_attempt *t, struct rank_world *g)
 {
         struct launch_order l = *g->again.order;
@@ -178,6 +185,7 @@ void node_attempt_start_again(struct node_attempt *t)
         for (size_t i = 0; i < t->groups.n && t->phase == RUNNING; i++) {
                 struct rank_world *g = t->groups.v[i];
 
+                /* One timer serves all worlds, so a world may wait up to AGAIN_LOOK_MS longer. */
                 if (!g->again.order || uv_is_active((uv_handle_t *)&t->timers.again))
                         continue;
                 if (any_process_left(t, g))

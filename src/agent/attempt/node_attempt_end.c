@@ -22,6 +22,7 @@
 #include "base/memory.h"
 
 enum {
+        /* torch writes a traceback and some numbers. */
         ERROR_FILE_MAX = 1 << 20,
         RECHECK_MS = 20,
 };
@@ -34,6 +35,8 @@ static void note_oom_kill(const struct node_attempt *t, struct exited *m)
         struct oom now;
 
         oom_read(&now, t->contain.cgroup.path);
+        /* Counts of different files cannot be compared: the group may have been removed
+         * meanwhile. */
         if (now.kills <= t->oom.kills || strcmp(now.where, t->oom.where) != 0)
                 return;
         memcpy(m->oom, now.where, sizeof(m->oom));
@@ -46,6 +49,7 @@ static void send_error_file(const struct node_attempt *t, uint32_t rank)
 {
         char *path = xasprintf("%s/error-%u.json", t->deps.dir->path, rank), *text;
         size_t len;
+        /* The path belongs to the rank, which could have left a FIFO or a device there. */
         int r = fd_read_regular(AT_FDCWD, path, ERROR_FILE_MAX, &text, &len);
 
         if (r == 0) {
@@ -81,6 +85,8 @@ void node_attempt_report_exit(struct node_attempt *t, struct worker *w, int stat
         };
 
         ready_probes_end(node_attempt_find_world(t, w->rank)->ready, w->rank);
+        /* The first source that knows of MPI counts; world_watch_end() is called in any case, to
+         * forget the process. */
         m.mpi = rank_world_end_mpi(node_attempt_find_world(t, w->rank), w->rank);
         if (m.mpi == RANK_MPI_UNUSED)
                 m.mpi = world_watch_end(t->worlds, w->pid);
@@ -130,6 +136,7 @@ static void note_ended(struct node_attempt *t)
         for (size_t i = 0; i < t->n_workers; i++) {
                 const struct worker *w = t->workers[i];
 
+                /* Place 0 is the rank itself, then its programs, then the processes told to end. */
                 for (size_t k = 0; k < 1 + w->programs.n + w->told.n; k++) {
                         t->stop.ended =
                                 xgrow(t->stop.ended, t->stop.n_ended, &cap, sizeof(*t->stop.ended));
@@ -165,6 +172,8 @@ static void clear_job_dir_of_ranks(struct job_dir *d)
                          removed == 1 ? "" : "s", d->path);
 }
 
+/* The order matters: workers use worlds, worlds and dumps use files of the folder, and the folder
+ * is cleared last. GONE tells that nothing of this is left. */
 static void finish_attempt(struct node_attempt *t)
 {
         rank_stop_end(t);
@@ -191,11 +200,14 @@ void node_attempt_turn(struct node_attempt *t)
                 return;
         inspection_stop(t->inspection);
         if (t->phase != DRAINING) {
+                /* The sweep reads the environment of all processes of the user, so it waits until
+                 * no known process is left. */
                 bool any = contain_any(&t->contain), marked = !any && contain_sweep(&t->contain);
 
                 if (any && t->phase == RUNNING)
                         node_attempt_linger(t);
                 else if (marked)
+                        /* The sweep has sent KILL already: marked processes get no grace time. */
                         t->phase = KILLING;
                 if (any || marked) {
                         uv_timer_start(&t->timers.recheck, on_recheck, RECHECK_MS, 0);

@@ -30,6 +30,7 @@ static uint64_t ms_since(uint64_t ns, uint64_t now)
         return (now - ns) / 1000000;
 }
 
+/* Each process gets TERM once: many programs end at once on a second one. */
 static void tell_process(struct pids *told, pid_t pid)
 {
         if (pids_have(told, pid))
@@ -60,6 +61,7 @@ static bool signal_program(const struct worker *w, const struct rank_status_scan
         return any;
 }
 
+/* A worker without a program yet has no handler, and no process below. */
 static bool is_running(const struct worker *w)
 {
         return w->started && !w->reaped;
@@ -76,6 +78,8 @@ void node_attempt_signal_ranks(struct node_attempt *t, const struct ranks_signal
         for (size_t i = 0; i < t->n_workers; i++) {
                 struct worker *w = t->workers[i];
 
+                /* The difference is compared, because first + n may exceed 32 bits: UINT32_MAX
+                 * means all. */
                 if (w->rank < m->first || w->rank - m->first >= m->n)
                         continue;
                 if (m->ends && !w->reaped)
@@ -105,6 +109,7 @@ static bool is_alive(const struct rank_status_scan *s, pid_t pid)
         return false;
 }
 
+/* Zombies do not count: a parent that is stopped or busy may leave them for long. */
 static bool any_alive(const struct rank_status_scan *s, const struct pids *pids)
 {
         for (size_t i = 0; i < pids->n; i++)
@@ -135,6 +140,7 @@ static void tell_others(struct worker *w, const struct rank_status_scan *scan, b
         rank_signal_finish(&r);
 }
 
+/* Each worker leads a session; a process that called setsid() belongs to none. */
 static struct worker *worker_of_session(const struct node_attempt *t, pid_t session)
 {
         for (size_t i = 0; i < t->n_workers; i++)
@@ -247,6 +253,8 @@ void rank_stop_begin(struct node_attempt *t, uint32_t grace_ms)
 
                 if (!is_running(w) || !signal_program(w, &scan, SIGTERM, &w->programs)) {
                         worker_signal(w, SIGTERM);
+                        /* The signal went to the whole process group, so no process is left to be
+                         * told. */
                         w->all_told = true;
                 }
                 worker_signal(w, SIGCONT); /* a stopped process acts on TERM only then */

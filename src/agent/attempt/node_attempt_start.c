@@ -177,6 +177,7 @@ static int prepare_ready(struct rank_world *g, const struct launch_rank *r,
                 g->ready = ready_probes_create(g->attempt->deps.loop,
                                                g->attempt->contain.level == CONTAIN_PIDNS, on_ready,
                                                g);
+        /* The environment must be complete: the port to be asked may come from there. */
         return ready_probes_add(g->ready, s->rank, how, s->env, s->cwd, err);
 }
 
@@ -240,6 +241,7 @@ static int start_rank(struct rank_world *g, const struct launch_order *l,
                 return ret;
         }
         setup.binding = order_binding_get(g->binding, (uint32_t)(r - l->ranks), &setup.bind_note);
+        /* 0 = no descriptor is passed on. */
         setup.pass = MAX(pmi, 0);
         if (l->mpi.kind == MPI_PMI1)
                 pmi_library_add_env(&env, t->deps.dir->path, l);
@@ -269,6 +271,7 @@ static struct rank_world *open_world(struct node_attempt *t, const struct launch
         struct rank_world *g =
                 rank_world_create(t, store, t->deps.dir->path, t->deps.dir->store, l, err);
 
+        /* With PMIx the service comes later: begin_pmix_wait(). */
         if (!g || l->mpi.kind == MPI_NONE || l->mpi.kind == MPI_PMIX)
                 return g;
         if (l->mpi.kind == MPI_PMI1)
@@ -303,6 +306,8 @@ static int renew_world(struct node_attempt *t, const struct launch_order *l,
         return g ? 0 : -err->code;
 }
 
+/* Returns 0 with the world in @ret, or -errno with @err. The first world of an attempt opens the
+ * containment, which is closed again if the world cannot be made. */
 static int add_world(struct node_attempt *t, const struct launch_order *l,
                      struct store_access *store, struct rank_world **ret, struct error *err)
 {
@@ -314,6 +319,8 @@ static int add_world(struct node_attempt *t, const struct launch_order *l,
 
                         *ret = t->groups.v[i];
                         if (!*ret)
+                                /* The old world is gone and has no successor: the last one fills
+                                 * its place. */
                                 t->groups.v[i] = t->groups.v[--t->groups.n];
                         return r;
                 }
@@ -338,6 +345,8 @@ static bool is_program_shared(const struct launch_order *l)
         return l->n_programs == 1 && (!wrap->n || !subst_has_any(wrap->v[0]));
 }
 
+/* Forks the ranks of @l, and waits for START_MS at most. A rank that cannot be forked ends the
+ * loop; the others are killed in node_attempt_confirm_starts(). */
 static void start_processes(struct rank_world *g, const struct launch_order *l,
                             const struct strv *base)
 {
@@ -351,6 +360,7 @@ static void start_processes(struct rank_world *g, const struct launch_order *l,
 
         strv_copy(&common.env, base);
         common.older_names = nccl_env_build_all(&common.env, l, &nccl);
+        /* The environment must be complete by now: OMP_NUM_THREADS and variables of ROCm count. */
         bind = order_binding_ask(l, &common.env);
         g->binding = order_binding_create(&bind, t->node.binding, true);
         near_nics_find(&common.nics, &bind, &t->node.binding->gpus, "/sys");
@@ -371,6 +381,7 @@ static void start_processes(struct rank_world *g, const struct launch_order *l,
         near_nics_finish(&common.nics);
         node_attempt_confirm_starts(t, START_MS);
         t->ops.started(t->ops.ctx);
+        /* One rank stands for all: each loads the same libraries. */
         if (!first && t->n_workers && !g->again.before &&
             (t->node.has_gpus || (l->mpi.kind != MPI_NONE && l->world_size > 1)))
                 library_watch_start(t->libraries, t->workers[0]->pid, t->workers[0]->rank);
@@ -461,6 +472,7 @@ bool node_attempt_has_order(const struct node_attempt *t)
 
 void node_attempt_cancel_orders(struct node_attempt *t)
 {
+        /* The head counts on an answer for each order. */
         node_attempt_cancel_again(t);
         for (size_t i = 0; i < t->groups.n; i++) {
                 if (!t->groups.v[i]->pmix.order)
@@ -532,6 +544,7 @@ void node_attempt_begin_order(struct node_attempt *t, struct launch_order *l,
         /* A container may lack the folder: ranks then start in the agent's own. */
         t->cwd = xstrdup(l->cwd_optional && access(l->cwd, X_OK) < 0 ? "" : l->cwd);
         base_env_build(&base, environ, l);
+        /* Space for all ranks is made here, so start_rank() appends without a check. */
         t->workers = xrealloc(t->workers, t->n_workers + l->n_ranks, sizeof(struct worker *));
         if (l->mpi.kind == MPI_PMIX)
                 begin_pmix_wait(g, l, &base);

@@ -98,6 +98,8 @@ static void note_store_wait(void *ctx, const struct relay_client *c, uint32_t ra
                 s->waits[i] |= s->ranks.v[i]->rank == rank;
 }
 
+/* Counts whether each rank waits right now: for the store, or by what the kernel tells of its
+ * busiest process. */
 static void on_look_due(uv_timer_t *timer)
 {
         struct rank_samples *s = timer->data;
@@ -122,6 +124,8 @@ static void stop_looks(struct rank_samples *s)
         s->n_counts = 0;
 }
 
+/* The pause grows with the number of ranks, so that looks cost no more than a small part of a
+ * core. */
 static void begin_looks(struct rank_samples *s)
 {
         size_t n = node_attempt_ranks(s->attempt).n;
@@ -195,6 +199,7 @@ static void schedule_samples(struct rank_samples *s)
         if (node_attempt_is_idle(s->attempt))
                 uv_timer_stop(&s->timer);
         else if (s->ordered_ms)
+                /* The first sample comes at once: rates need a sample before. */
                 uv_timer_start(&s->timer, on_sample_due, 0,
                                MIN(s->ordered_ms, (uint32_t)RECORD_MS));
         else

@@ -26,6 +26,7 @@ struct rank_world *rank_world_create(struct node_attempt *t, struct store_access
         /* World 0 has the names of a job without roles. */
         w->folder = number ? xasprintf("%s/world-%u", dir, number) : xstrdup(dir);
         w->socket = number ? xasprintf("%s-%u", store_path, number) : xstrdup(store_path);
+        /* The folder is there already if ranks of the world start again. */
         if (!number || mkdir(w->folder, 0700) == 0 || errno == EEXIST)
                 return w;
         err_set(err, errno, "cannot make the folder %s: %s", w->folder, strerror(errno));
@@ -33,6 +34,7 @@ struct rank_world *rank_world_create(struct node_attempt *t, struct store_access
         return NULL;
 }
 
+/* The helper of PMIx is killed here, and reaped by the agent. */
 void rank_world_destroy(struct rank_world *w)
 {
         if (!w)
@@ -65,6 +67,7 @@ static struct owed_output *find_owed(const struct rank_world *w, uint32_t rank)
         return NULL;
 }
 
+/* A rank that has ended again replaces the note of before: its stream began with the bytes owed. */
 void rank_world_owe(struct rank_world *w, uint32_t rank, const uint32_t bytes[2])
 {
         struct owed_output *o = find_owed(w, rank);
@@ -90,6 +93,7 @@ void rank_world_credit(struct rank_world *w, const struct credit *m)
                 *bytes -= MIN(m->bytes, *bytes);
 }
 
+/* A world has PMI or PMIx, or neither. Both count ranks within the world. */
 enum rank_mpi rank_world_end_mpi(struct rank_world *w, uint32_t rank)
 {
         if (w->pmi)
