@@ -108,6 +108,8 @@ static int explain_call(int r, struct error *err)
                 return err_set(err, ENOMEM, "out of memory");
         case -ETIMEDOUT:
                 return err_set(err, ETIMEDOUT, "the head does not answer");
+        /* Another program at the port, or a wrong secret: the handshake of Noise fails in both
+         * cases. */
         case -EPROTO:
         case -EBADMSG:
                 return err_set(err, EACCES, "what answers there is not the head of this job");
@@ -116,6 +118,7 @@ static int explain_call(int r, struct error *err)
         }
 }
 
+/* Sends the name by which the head knows this node. 0, or -errno with @err. */
 static int join_head(struct caller *c, const char *name, struct error *err)
 {
         struct dial_join m = { .version = MSG_VERSION };
@@ -159,6 +162,8 @@ static int call_head(struct caller *c, const char *place, const char *secret, co
         dial_psk(psk, secret);
         for (int i = 0; r < 0 && i < TRIES; i++) {
                 if (i)
+                        /* The head may not listen yet, or its backlog is full: thousands of nodes
+                         * call at once. */
                         usleep(RETRY_MS * 1000);
                 r = connect_head(c, place, err);
                 if (r == 0 && (r = caller_greet(c, psk, ANSWER_MS)) < 0)
@@ -215,12 +220,14 @@ static void take_head_records(struct call *c)
                 }
                 if (rec.type == DIAL_DATA && c->pair >= 0)
                         buf_append(&c->to_agent, rec.body, rec.len);
+                /* Other records are passed over, and so are bytes for an agent that has ended. */
                 else if (dial_end_decode(&end, &rec) == 0)
                         c->over = true;
                 buf_consume(&c->head.in, rec.whole);
         }
 }
 
+/* Seals what the agent has written. A closed stream is the end of the agent's output. */
 static void take_agent_bytes(struct call *c)
 {
         struct buf plain = BUF_INIT;
@@ -233,6 +240,7 @@ static void take_agent_bytes(struct call *c)
         buf_finish(&plain);
 }
 
+/* A signalfd merges signals of one kind, so waitpid() asks for this child by number. */
 static void take_call_signals(struct call *c)
 {
         struct signalfd_siginfo s;
@@ -296,6 +304,7 @@ static void carry_bytes(struct call *c)
                         take_agent_bytes(c);
                 if (c->pair >= 0 && (p[2].revents & POLLOUT))
                         write_some(c->pair, &c->to_agent);
+                /* What the head has sent before its end still reaches the agent. */
                 if (c->over && c->pair >= 0 && !buf_len(&c->to_agent))
                         c->pair = fd_close(c->pair); /* ends the agent */
                 tell_end(c);
@@ -304,6 +313,8 @@ static void carry_bytes(struct call *c)
 
 /* --- the agent -------------------------------------------------------------------------------- */
 
+/* SIGCHLD may be ignored by inheritance, and then waitpid() would have no status. The agent
+ * unblocks the signals itself. */
 static void block_call_signals(struct call *c)
 {
         static const int taken[] = { SIGCHLD, SIGTERM, SIGHUP, SIGINT, SIGUSR1, SIGUSR2 };
@@ -340,6 +351,8 @@ static int start_agent(struct call *c, int (*agent)(void))
                 if (dup2(fds[1], STDIN_FILENO) < 0 || dup2(fds[1], STDOUT_FILENO) < 0)
                         exit(EX_OSERR);
                 fd_close(fds[1]);
+                /* exit(), not _exit(): the child is the agent from here on, with its own buffers of
+                 * stdio. */
                 exit(agent());
         }
         fd_close(fds[1]);
@@ -388,6 +401,8 @@ static void remove_copy(const char *path)
 
         if (n > 0) {
                 own[n] = '\0';
+                /* Only the file that this process executes is removed, whatever the variable
+                 * names. */
                 if (!strcmp(own, path))
                         unlink(path);
         }

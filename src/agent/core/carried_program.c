@@ -17,6 +17,8 @@ static int make_program(const char *name, const void *image, size_t size)
 {
         int fd = memfd_create(name, MFD_CLOEXEC | MFD_EXEC), r;
 
+        /* A kernel with vm.memfd_noexec wants the flag; kernels before 6.3 refuse the unknown
+         * flag. */
         if (fd < 0 && errno == EINVAL)
                 fd = memfd_create(name, MFD_CLOEXEC);
         if (fd < 0)
@@ -37,6 +39,7 @@ int carried_program_spawn(pid_t *ret_pid, const char *name, const void *image, s
         if (program < 0)
                 return err_set(err, -program, "cannot make a file in memory: %s",
                                strerror(-program));
+        /* The file has close-on-exec, which is fine for a program, though not for a script. */
         snprintf(path, sizeof(path), "/proc/self/fd/%d", program);
         s.argv = argv;
         return spawn_process(ret_pid, &s, NULL, err);

@@ -26,6 +26,7 @@
 #include "base/memory.h"
 #include "wire/env/gpu_list.h"
 
+/* MAX_CPUS is above NR_CPUS of the kernels of distributions (8192). */
 enum {
         MAX_CPUS = 16384,
         MAX_MINORS = 256,
@@ -55,6 +56,7 @@ static void read_identity(struct hello *h)
         free(boot);
 }
 
+/* Entries of sysfs are links, so only names with a dot in front are left out. */
 uint32_t inventory_count_devices(const char *folder)
 {
         DIR *dir = opendir(folder);
@@ -99,6 +101,7 @@ static void read_machine(struct hello *h)
         CPU_FREE(cpus);
 }
 
+/* Only a login by ssh has the variable: an agent started another way tells no address. */
 static void read_session(struct hello *h)
 {
         const char *ssh = getenv("SSH_CONNECTION");
@@ -135,6 +138,7 @@ static bool read_addr(struct msg_addr *to, const struct ifaddrs *from)
         inet_ntop(family, addr + at, to->addr, sizeof(to->addr));
         to->prefix = 0;
         for (size_t i = 0; i < len; i++)
+                /* The mask has the same type as the address, so its bytes are at the same place. */
                 to->prefix += (uint32_t)__builtin_popcount(mask[at + i]);
         return true;
 }
@@ -326,6 +330,8 @@ static void read_gpus(struct hello *h)
                                 gpu_list_push(&all, &(struct msg_gpu){ .index = all.n });
                 }
         }
+        /* A renumbering variable of HIP or ROCm makes the indexes of KFD wrong, so no GPU is
+         * listed. */
         if (!all.n && !getenv("HIP_VISIBLE_DEVICES") && !getenv("ROCR_VISIBLE_DEVICES") &&
             !getenv("GPU_DEVICE_ORDINAL"))
                 inventory_read_amd_gpus(&all, "/sys/class/kfd/kfd/topology/nodes",

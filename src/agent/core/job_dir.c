@@ -45,6 +45,7 @@ static char *name_pipes(void)
 
 int job_dir_create(struct job_dir *d, struct error *err)
 {
+        /* XDG_RUNTIME_DIR is private to the user. The first two folders are in memory. */
         const char *tried[] = { getenv("XDG_RUNTIME_DIR"), "/dev/shm", "/tmp" };
         char *path;
 
@@ -75,6 +76,7 @@ struct clearing {
         int error; /* errno of the first entry that is left */
 };
 
+/* Sockets of the stores, and lists of keys of ssh for child agents. */
 static bool is_own_file(const char *name)
 {
         return !strcmp(name, "store") || !strncmp(name, "store-", 6) || !strncmp(name, "known-", 6);
@@ -173,6 +175,7 @@ static void clear_folder(struct clearing *c, int fd, int depth)
         closedir(dir);
 }
 
+/* The folder itself may have been replaced by a link: O_NOFOLLOW refuses it. */
 static struct clearing clear_job_dir(const struct job_dir *d, bool all)
 {
         struct clearing c = { .all = all };
@@ -212,6 +215,7 @@ int job_dir_remove(struct job_dir *d)
 
         if (!d->path)
                 return 0;
+        /* The entries left were reported once; a second try would only take time. */
         if (d->stays)
                 unlink(d->store);
         else

@@ -103,6 +103,7 @@ char *proc_line(const char *file, const char *text)
 
 /* --- one process ------------------------------------------------------------------------------ */
 
+/* One read() is enough: the kernel writes such a file at the moment of the read. */
 bool proc_read(pid_t pid, const char *file, char *to, size_t size)
 {
         char path[64];
@@ -155,9 +156,11 @@ static uint64_t read_signal_set(const char *text, const char *name)
 {
         const char *at = strstr(text, name);
 
+        /* Sets are hexadecimal, and bit 0 is signal 1. 0 = no such line. */
         return at ? strtoull(at + strlen(name), NULL, 16) : 0;
 }
 
+/* A blocked signal counts: sigwait(3) and signalfd(2) take signals that way. */
 bool proc_catches(pid_t pid, int signo)
 {
         char path[64], *text;
@@ -180,10 +183,12 @@ void proc_program(pid_t pid, char *to, size_t size)
         snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
         n = readlink(path, file, sizeof(file) - 1);
         file[n > 0 ? n : 0] = '\0';
+        /* The link of a removed file ends with " (deleted)", which stays in the name. */
         name = strrchr(file, '/');
         snprintf(to, size, "%s", name ? name + 1 : "");
 }
 
+/* Zombies only: a process that its tracer has stopped is alive still. */
 bool proc_is_held(pid_t pid)
 {
         static const char name[] = "\nTracerPid:";
@@ -283,6 +288,8 @@ bool proc_any_child(void)
         /* A zombie held by a tracer cannot be reaped and counts as gone. */
         while (held < pids.n && proc_is_held(pids.v[held]))
                 held++;
+        /* An empty list although waitid() knows children: the list has missed a child that came
+         * meanwhile. */
         any = !pids.n || held < pids.n;
         pids_finish(&pids);
         return any;
@@ -334,6 +341,7 @@ static bool has_mark(int proc, pid_t pid, const char *pair, struct buf *buffer, 
         for (const char *p = (const char *)buf_data(buffer), *end = p + buf_len(buffer);
              p && (p = memmem(p, (size_t)(end - p), pair, n)); p++)
                 if ((p == (const char *)buf_data(buffer) || p[-1] == '\0') &&
+                    /* The socket of a further world has "-N" behind the path of world 0. */
                     (p + n == end || p[n] == '\0' || p[n] == '-'))
                         return true;
         return false;
@@ -362,6 +370,8 @@ struct mark_search {
         int tries;
 };
 
+/* The owner of the folder in /proc tells the user without a read of a file. Children are left out:
+ * the caller finds these by other means. */
 static void search_process(void *ctx, pid_t pid)
 {
         struct mark_search *s = ctx;

@@ -45,6 +45,7 @@ struct socket_entry {
 struct socket_query {
         unsigned char local[16], remote[16];
         uint16_t local_port, remote_port;
+        /* A list of all connections to an endpoint: the local end may be any. */
         bool any_local;
 };
 
@@ -159,6 +160,7 @@ static bool decode_entry(struct socket_entry *e, const struct nlmsghdr *h)
         const struct inet_diag_msg *m = NLMSG_DATA(h);
         size_t len;
 
+        /* A socket without an inode, such as one in TIME_WAIT, has no process. */
         if (h->nlmsg_len < NLMSG_LENGTH(sizeof(*m)) || m->idiag_state == TCP_LISTEN ||
             !m->idiag_inode)
                 return false;
@@ -228,6 +230,7 @@ static int ask_netlink(struct sockdiag *d, const struct socket_query *w, int fam
         r = send_request(d, w, family, flags);
         while (r == 0) {
                 n = recv(d->fd, answer, ANSWER_SIZE, 0);
+                /* A timeout of recv() is EAGAIN, and leads to /proc as any other failure. */
                 r = n < 0 ? -errno : decode_answer(answer, (size_t)n, w, ret);
                 /* The answer for one socket has no NLMSG_DONE behind. */
                 if (flags != NLM_F_DUMP)
@@ -272,6 +275,8 @@ static bool parse_table_line(struct socket_entry *e, const char *line)
         return strtoul(state, NULL, 16) != TCP_LISTEN && e->owner.inode;
 }
 
+/* 0, or -errno: the table cannot be read. Lines of another form are passed over, such as the
+ * heading. */
 static int read_table(const char *path, const struct socket_query *w, struct sockdiag_conns *ret)
 {
         char *text = NULL, *line, *rest;
@@ -287,6 +292,7 @@ static int read_table(const char *path, const struct socket_query *w, struct soc
         return 0;
 }
 
+/* @ret is undefined unless the inode was found. */
 static bool find_inode(const char *path, uint64_t inode, struct socket_entry *ret)
 {
         char *text = NULL, *line, *rest;
@@ -300,6 +306,7 @@ static bool find_inode(const char *path, uint64_t inode, struct socket_entry *re
         return found;
 }
 
+/* The tables are read through @pid, because the process may have another network namespace. */
 bool sockdiag_peer(pid_t pid, uint64_t inode, char *to, size_t size)
 {
         char four[64], six[64], addr[INET6_ADDRSTRLEN];
@@ -340,6 +347,7 @@ static bool read_unix_peer(const struct nlmsghdr *h, size_t n, uint64_t *ret)
         return false;
 }
 
+/* The kernel numbers Unix sockets by inode; only the lower 32 bits travel in a request. */
 bool sockdiag_unix_peer(uint64_t inode, uint64_t *ret_peer)
 {
         struct {
@@ -441,6 +449,7 @@ void sockdiag_conns_finish(struct sockdiag_conns *c)
 
 /* --- processes -------------------------------------------------------------------------------- */
 
+/* Ports found so far, each once, at most @max. */
 struct held_ports {
         const struct sockdiag_conns *conns;
         uint32_t *v;
@@ -484,6 +493,7 @@ static void collect_fd_ports(struct held_ports *p, pid_t pid)
                 closedir(fds);
 }
 
+/* A child may hold the connection in place of the rank, such as one behind a shell. */
 static void collect_ports(struct held_ports *p, pid_t pid, int depth)
 {
         struct pids children = PIDS_INIT;

@@ -96,6 +96,7 @@ static void flush_uplink(struct uplink *u)
                 uplink_lose(u, strerror(-r));
         if (u->lost)
                 buf_clear(&u->out);
+        /* A full write is at the end of a frame, as only whole frames are appended. */
         else if (u->unsent)
                 *u->unsent = buf_len(&u->out);
         if (!u->lost && u->writing != (buf_len(&u->out) > 0)) {
@@ -115,6 +116,7 @@ static void flush_uplink(struct uplink *u)
                 u->ops.sent(u->ctx);
 }
 
+/* @status is not needed: write() tells the error. */
 static void on_writable(uv_poll_t *poll, int status UNUSED, int events UNUSED)
 {
         flush_uplink(poll->data);
@@ -178,6 +180,7 @@ bool uplink_full(struct uplink *u)
         return u->full;
 }
 
+/* poll() also returns for the end of the stream and for an error, which a read then finds. */
 bool uplink_readable(const struct uplink *u)
 {
         struct pollfd p = { .fd = u->in_fd, .events = POLLIN };
