@@ -60,6 +60,8 @@ static const struct {
         { SYS_waitid, "wait for a child process", false },
 };
 
+/* Returns the words for the call, with the descriptor or -1; NULL = no call, or one that is not
+ * listed. The numbers are of this machine's architecture. */
 const char *blocked_call(const char *text, int *ret_fd)
 {
         char *end;
@@ -89,6 +91,7 @@ bool blocked_open(const char *text, uint64_t *ret_path, int *ret_flags)
         else
                 return false;
 #endif
+        /* The arguments of openat(2) begin with a descriptor, those of open(2) with the path. */
         *ret_path = strtoull(at, &at, 16);
         *ret_flags = (int)strtoull(at, NULL, 16);
         return *ret_path != 0;
@@ -287,6 +290,7 @@ void blocked_find(pid_t pid, char *to, size_t size)
         if (!proc_read(pid, "syscall", text, sizeof(text)) || find_owner(pid, text, to, size))
                 return;
         name = blocked_call(text, &fd);
+        /* @to is empty for a call that is not listed: such a call says little about a hang. */
         if (!name || find_partner(pid, text, to, size))
                 return;
         if (fd >= 0) {

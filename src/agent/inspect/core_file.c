@@ -22,6 +22,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 
+/* The notes stand in one of the first headers, and have some KiB for each thread. */
 enum { PATTERN_MAX = 4096, HEADERS_MAX = 16, NOTES_MAX = 1 << 20 };
 
 /* --- the pattern ------------------------------------------------------------------------------ */
@@ -66,6 +67,7 @@ char *core_file_expand(const char *pattern, bool uses_pid, pid_t pid)
         return buf_steal(&path);
 }
 
+/* CORE_FILE_ANY stands for any number of letters: each length is tried, the shortest first. */
 bool core_file_match(const char *name, const char *expanded)
 {
         for (; *expanded && *expanded != CORE_FILE_ANY; name++, expanded++)
@@ -123,6 +125,7 @@ bool core_file_read_notes(const void *notes, size_t len, pid_t *ret_pid, char *p
         bool found = false;
 
         *program = '\0';
+        /* The name and the contents of a note are padded to 4 bytes each. */
         while (len >= sizeof(h)) {
                 size_t name, desc;
 
@@ -202,6 +205,7 @@ static void take_file(struct core_search *s, int dir, const char *folder, const 
         int64_t written = 0;
         pid_t of = read_owner(dir, name, program, sizeof(program), &written);
 
+        /* The core of another process explains why there is none of this one. */
         if (of && of != f->pid)
                 s->other = of;
         if (of != f->pid || written < s->newest)
@@ -270,6 +274,7 @@ bool core_file_find(struct core_file *f, char *why, size_t size)
                 return false;
         }
         expanded = core_file_expand(pattern, *uses_pid == '1', f->pid);
+        /* An empty folder is the agent's own, where ranks without a folder start. */
         if (!*cwd)
                 cwd = getcwd(here, sizeof(here)) ? here : ".";
         path = *expanded == '/' ? xstrdup(expanded) : xasprintf("%s/%s", cwd, expanded);

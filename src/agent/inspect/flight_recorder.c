@@ -43,6 +43,7 @@ struct flights {
         uint32_t n, left;
 };
 
+/* The agent may be gone: the write fails then, and the process ends with the agent. */
 static void send_flight(struct flights *r, struct dump *m)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
@@ -183,6 +184,7 @@ void flight_recorder_run(const struct inspect_order *o, const struct inspector_p
 
         signal(SIGTERM, SIG_DFL); /* there is no tool to kill */
         find_recorders(&r);
+        /* The head counts on one answer at least. */
         if (!r.n)
                 send_flight(&r, &(struct dump){ .rank = UINT32_MAX });
         for (uint32_t i = 0; i < r.n; i++)

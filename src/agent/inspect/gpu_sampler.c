@@ -74,6 +74,7 @@ static void drop_gpu_helper(struct gpu_sampler *s, uint64_t again_ms)
         s->begin_ms = again_ms;
 }
 
+/* A helper that was killed by a signal has just ended. */
 static const char *explain_gpu_helper(int status)
 {
         int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
@@ -96,6 +97,7 @@ void gpu_sampler_reaped(struct gpu_sampler *s, pid_t pid, int status)
         drop_gpu_helper(s, uv_hrtime() / 1000000 + RETRY_MS);
 }
 
+/* The first record of an attempt is the base for a comparison of errors. */
 void gpu_sampler_begin(struct gpu_sampler *s)
 {
         s->first.mark = 0;

@@ -21,6 +21,7 @@
 #include "base/memory.h"
 #include "base/spawn.h"
 
+/* Kinds: processes and files (0), RAS (1), flight recorders (2), checks (3). Each has one child. */
 enum { LOOK_MS = 10, INSPECTION_KINDS = 4, INSPECTION_CHECK = 3 };
 
 struct inspection_child {
@@ -132,6 +133,7 @@ static void on_inspection_look(uv_timer_t *timer)
         if (n == 0)
                 c->fd = fd_close(c->fd);
         pass_answers(c);
+        /* The end of the pipe: nothing more can come. */
         if (c->fd < 0)
                 uv_timer_stop(timer);
 }
@@ -150,6 +152,8 @@ struct inspection *inspection_create(uv_loop_t *loop, struct uplink *up)
         return s;
 }
 
+/* SIGTERM ends the child with its tools. A child that takes longer is not waited for: the end of an
+ * attempt kills all children. */
 static void stop_inspector(struct inspection_child *c)
 {
         if (c->pid)

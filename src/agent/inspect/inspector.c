@@ -48,11 +48,13 @@ enum {
 
 static volatile sig_atomic_t terminated;
 
+/* Only notes the signal: loops look at the flag, so that running tools are killed and reaped. */
 static void note_term(int signo)
 {
         terminated = signo;
 }
 
+/* Frees the answer as well. */
 static void send_inspected(int to, struct inspected *m)
 {
         struct buf b = BUF_INIT;
@@ -71,6 +73,7 @@ static void look_at_rank(const struct rank_status_scan *s, const struct inspecto
                 r->pid ? rank_status_busy(s, r->pid, m->channel, sizeof(m->channel)) : NULL;
 
         m->rank = r->rank;
+        /* An ended rank has this value in the answer. */
         m->cpu_permille = STATUS_NEVER;
         if (!p || p->state == 'Z' || p->state == 'X')
                 return;
@@ -272,6 +275,7 @@ struct stack_job {
         char missing[64]; /* names of tools not installed */
 };
 
+/* Reasons of several tools stand in a row, cut where the text is full. */
 static void add_problem(struct inspected *m, const char *text)
 {
         size_t len = strlen(m->problem);
@@ -311,6 +315,7 @@ static bool start_next_tool(struct stack_job *j, int64_t until)
         return false;
 }
 
+/* Tools end with 0 although no frame was read, so the text decides. */
 static bool has_frames(const struct stack_job *j)
 {
         size_t n = buf_len(&j->run.text);
@@ -394,6 +399,7 @@ static void begin_stack_job(struct stack_job *j, const struct inspect_order *o,
         j->of.pid = (pid_t)j->m.pid;
         j->is_python = stack_tool_is_python((pid_t)j->m.pid);
         j->may_stop = j->m.state == 'R' || j->m.state == 'S';
+        /* The head asks for the most important ranks first, so the others are left out. */
         if (place >= STACKS_MAX) {
                 add_problem(&j->m, "only 64 stacks of a node are taken");
                 j->tool = STACK_TOOLS;

@@ -150,6 +150,8 @@ bool node_facts_read_line(struct xid *ret, const char *line, uint64_t since_us)
         return ret->words;
 }
 
+/* -1 = the user may read neither the kernel's log nor a file. A file is read from its last LOG_TAIL
+ * bytes on; /dev/kmsg from its oldest record. */
 static int open_log(void)
 {
         static const char *const files[] = { "/var/log/kern.log", "/var/log/messages",
@@ -167,6 +169,7 @@ static int open_log(void)
 
 /* --- GPUs ------------------------------------------------------------------------------------- */
 
+/* The driver's messages have a PCI address, the order has indexes. */
 static bool is_of_ranks(const struct inspect_order *o, const char *address)
 {
         uint32_t gpu = inventory_find_gpu(driver_folder, device_nodes, address);
@@ -306,10 +309,13 @@ bool node_facts_ask_holders(struct gpu_holders *ret)
         s.fds[0] = fds[1];
         if (carried_program_spawn(&pid, "hnlaunch-nvml", nvml_image, nvml_image_size, s, &err) ==
             0) {
+                /* Without this end the read returns as soon as the helper is gone. */
                 fds[1] = fd_close(fds[1]);
                 answer.fd = fds[0];
                 if (poll(&answer, 1, HELPER_MS) > 0)
                         n = read(fds[0], ret, sizeof(*ret));
+                /* The helper may hang in the driver, and is not waited for: the caller reaps
+                 * children by and by. */
                 kill(pid, SIGKILL);
         }
         fd_close(fds[1]);
@@ -334,6 +340,8 @@ void node_facts_read_holders(struct node_facts *m, const struct gpu_holders *h,
                 const struct inspector_rank *r = find_ended(ended, n, (pid_t)v->pid);
                 char mib[32] = "some memory";
 
+                /* A process that still lives, or a new one with the number, holds its memory by
+                 * right. */
                 if (!r || kill(r->pid, 0) == 0 || errno != ESRCH)
                         continue;
                 if (v->memory_mib != GPU_RECORD_UNKNOWN)

@@ -57,6 +57,7 @@ static char *find_rank_variable(pid_t pid, const char *name)
         return found;
 }
 
+/* The path is read as the agent sees it; the number usually stands in the name of the file. */
 static uint32_t find_version_of(pid_t pid)
 {
         char file[64], *maps = NULL, path[4096];
@@ -196,6 +197,7 @@ static bool judge_greeting(struct ras_question *q, const struct buf *greeting)
                 snprintf(q->problem, sizeof(q->problem), "another program listens at its address");
                 return false;
         }
+        /* Older releases do not know SET FORMAT, and do not answer with OK. */
         q->is_text |= is_old;
         version = is_old ? find_version(q->ranks, q->n) : 0;
         if (!is_old || version >= TEXT_IS_SAFE)
@@ -295,6 +297,7 @@ void ras_client_run(const struct inspect_order *o, const struct inspector_rank *
                         answer_ras(&q, &m);
                 else
                         memcpy(m.problem, q.problem, sizeof(m.problem));
+                /* Without a first answer there is no second question. */
                 good = m.text;
                 send_ras(to, &m);
                 if (!good)

@@ -41,6 +41,7 @@ void sampler_read_stat(const char *text, struct sampler_counters *to)
         }
 }
 
+/* Names may stand close to the numbers: "eth0:123", so the colon is looked for. */
 void sampler_read_net(const char *text, struct sampler_counters *to)
 {
         to->in = to->out = 0;
@@ -61,6 +62,7 @@ void sampler_read_net(const char *text, struct sampler_counters *to)
         }
 }
 
+/* 0 = no such line. */
 static uint64_t read_kib(const char *text, const char *name)
 {
         const char *at = strstr(text, name);
@@ -161,6 +163,8 @@ static void sample_session(struct sampler *s, pid_t pid, struct sample_rank *to,
                         if (now.pid == pid)
                                 to->state = (uint8_t)now.state;
                         *p = now;
+                        /* A process that has left the session since counts on: its time belongs to
+                         * the rank. */
                         p->session = pid;
                 }
                 s->known[kept++] = *p;
@@ -176,6 +180,7 @@ void sampler_take(struct sampler *s, const pid_t *pids, size_t n, struct sample 
         m->mono_ms = now_ns / 1000000;
         m->interval_ms = s->taken_ns ? MAX((now_ns - s->taken_ns) / 1000000, UINT64_C(1)) : 0;
         s->taken_ns = now_ns;
+        /* The first sample searches: search_ns is 0 after a reset. */
         if (now_ns >= s->search_ns)
                 search_processes(s, pids, n, now_ns);
         for (size_t i = 0; i < n; i++) {
@@ -188,6 +193,7 @@ void sampler_take(struct sampler *s, const pid_t *pids, size_t n, struct sample 
         sample_machine(s, m);
 }
 
+/* Returns @pid itself while nothing is known of its session. */
 pid_t sampler_busiest(const struct sampler *s, pid_t pid)
 {
         const struct proc_stat *most = NULL;

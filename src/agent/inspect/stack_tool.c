@@ -28,6 +28,7 @@
 
 enum { ERRORS_MAX = 4096, ENVIRON_MAX = 4 << 20, MAPS_MAX = 16 << 20 };
 
+/* In the order of enum stack_tool, which is the order of the attempts. */
 static const char *const names[] = { "py-spy", "eu-stack", "gdb" };
 
 const char *stack_tool_name(enum stack_tool tool)
@@ -71,6 +72,7 @@ static char *try_tool_folder(const char *dir, size_t len, const char *below, con
         return NULL;
 }
 
+/* Takes the first program of PATH; malloc'ed, NULL = there is none. */
 static char *find_in_path(const char *path, const char *name)
 {
         char *found = NULL;
@@ -201,6 +203,7 @@ static void fill_tool_argv(struct strv *argv, enum stack_tool tool, pid_t traced
         strv_pushf(argv, "%d", (int)traced);
 }
 
+/* Returns the tool's end, -1 on failure. SPAWN_NULL is -1 as well: the output is lost then. */
 static int open_tool_pipe(int *ret_ours)
 {
         int fds[2];
@@ -224,6 +227,7 @@ bool stack_run_start(struct stack_run *r, enum stack_tool tool, const char *path
         *r = (struct stack_run){ .traced = of->pid, .out = -1, .err = -1, .until = until };
         if (of->pid && proc_read_stat(&before, of->pid))
                 r->start_ticks = before.start_ticks;
+        /* Without a process, as for a core file, no SIGCONT is sent. */
         r->was_stopped = !r->start_ticks || before.state == 'T';
         strv_push(&argv, path);
         if (of->core)
@@ -265,6 +269,8 @@ static void read_tool_stream(int *fd, struct buf *to, size_t max)
         *fd = fd_close(*fd);
 }
 
+/* A stop signal of the tool may be left over in the traced process. A process that was stopped
+ * before stays so. */
 static void kill_tool(struct stack_run *r)
 {
         kill(-r->pid, SIGKILL);
@@ -275,6 +281,7 @@ static void kill_tool(struct stack_run *r)
                 kill(r->traced, SIGCONT);
 }
 
+/* True: the tool has ended, or was killed at its time limit. The caller takes .text and .errors. */
 bool stack_run_step(struct stack_run *r)
 {
         int status;
@@ -306,6 +313,7 @@ void stack_run_finish(struct stack_run *r)
         /* .errors stays for stack_run_explain() */
 }
 
+/* The process has ended while the tool ran, or its number belongs to a new one. */
 bool stack_run_is_late(const struct stack_run *r)
 {
         struct proc_stat now;

@@ -22,6 +22,8 @@ static enum wait_look read_call(const char *call)
 {
         char *end;
         long number = strtol(call, &end, 10);
+        /* The number of descriptors is the first argument of select(2) and the second of
+         * poll(2). */
         unsigned long long first = strtoull(end, &end, 16), second = strtoull(end, &end, 16);
 
         switch (number) {
@@ -52,11 +54,13 @@ enum wait_look wait_looks_parse(char state, const char *call, const char *wchan)
                 return LOOK_BUSY;
         if (*call >= '0' && *call <= '9')
                 return read_call(call);
+        /* do_wait waits for a child, futex_do_wait of newer kernels for a futex. */
         if (strstr(wchan, "do_wait"))
                 return strstr(wchan, "futex") ? LOOK_WAITS : LOOK_UNKNOWN;
         return strstr(wchan, "nanosleep") ? LOOK_BUSY : LOOK_WAITS;
 }
 
+/* Without the right to read the system call the wait channel has to do. */
 static enum wait_look look_at(pid_t pid)
 {
         char call[256] = "", wchan[64] = "";
