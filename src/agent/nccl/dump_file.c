@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "base/macros.h"
 
+/* A leading 0 is refused, so each rank has one name only. errno tells a number beyond a long. */
 bool dump_file_parse_name(const char *name, const char *start, const char *end, uint32_t *ret_rank)
 {
         size_t n = strlen(start);
@@ -27,6 +28,8 @@ bool dump_file_parse_name(const char *name, const char *start, const char *end, 
                (*digits != '0' || after == digits + 1);
 }
 
+/* The file belongs to a rank, which could have put a link or a FIFO there: neither is followed nor
+ * waited for. An empty file is a dump that has only begun. */
 bool dump_file_open(struct dump_file *f, const char *path)
 {
         struct stat st;
@@ -41,6 +44,7 @@ bool dump_file_open(struct dump_file *f, const char *path)
         return true;
 }
 
+/* False: the file became shorter. The parts follow each other without a gap. */
 bool dump_file_read(struct dump_file *f, unsigned char part[MSG_DUMP_PART], struct dump *m)
 {
         size_t len = MIN((uint64_t)MSG_DUMP_PART, f->size - f->at);

@@ -37,6 +37,7 @@ void dump_sender_begin(struct dump_sender *s, bool keep)
         s->keep = keep;
 }
 
+/* Names alone are noted here: a dump is opened when its turn comes. */
 void dump_sender_find(struct dump_sender *s, const char *dir)
 {
         DIR *d = dir ? opendir(dir) : NULL;
@@ -95,10 +96,12 @@ static void send_part(struct dump_sender *s, struct uplink *up)
                 return;
         }
         dump_encode(&up->out, &m);
+        /* A dump without content has one message. */
         if (!m.len || s->file.at == s->file.size)
                 end_dump(s);
 }
 
+/* True: all dumps are sent. False: the uplink is full, and the caller comes again. */
 bool dump_sender_run(struct dump_sender *s, struct uplink *up)
 {
         while (s->next < s->n && !uplink_full(up)) {

@@ -41,12 +41,14 @@ struct library_watch {
         enum mpi_family mpi; /* of the library seen last; MPI_FAMILY_NONE = none was seen */
 };
 
+/* The answer of the child, as bytes in a pipe: both sides are the same program. */
 struct found_libraries {
         uint32_t nccl_version; /* 0 = none */
         char nccl[PATH_SIZE];
         char open_mpi[PATH_SIZE], mpich[PATH_SIZE]; /* of a process; "" = none */
 };
 
+/* The first library of each family counts. Paths that do not fit into @size are left out. */
 void library_watch_find_mpi(const char *maps, char *open_mpi, char *mpich, size_t size)
 {
         *open_mpi = *mpich = '\0';
@@ -63,6 +65,7 @@ void library_watch_find_mpi(const char *maps, char *open_mpi, char *mpich, size_
                 family = mpi_library_family(file);
                 if (family <= MPI_FAMILY_ANY)
                         continue;
+                /* The path in a line of maps begins with the first slash, and may have blanks. */
                 while (line > maps && line[-1] != '\n')
                         line--;
                 path = memchr(line, '/', (size_t)(at - line) + 1);
@@ -101,6 +104,7 @@ static void find_loaded_mpi(const char *maps, struct found_libraries *to)
         }
 }
 
+/* A process of another user, or one that has ended, adds nothing. */
 static void look_at_process(pid_t pid, struct found_libraries *to)
 {
         char *file = xasprintf("/proc/%d/maps", (int)pid), *maps = NULL;
@@ -128,6 +132,8 @@ static void look_and_answer(pid_t pid, int to)
                 close(fd);
         look_at_process(pid, &found);
         proc_children_of_threads(pid, &pids);
+        /* The list grows in the loop: children of children are appended, so the nearest come
+         * first. */
         for (size_t i = 0; i < pids.n && i < PROCESSES_MAX; i++) {
                 look_at_process(pids.v[i], &found);
                 proc_children_of_threads(pids.v[i], &pids);
@@ -155,6 +161,8 @@ static void begin_look(struct library_watch *w)
                 _exit(0);
         }
         fd_close(fds[1]);
+        /* The number of the child is not kept: the pipe ends with the child, and the agent reaps
+         * any child. */
         w->fd = child < 0 ? fd_close(fds[0]) : fds[0];
 }
 
@@ -206,6 +214,8 @@ static bool take_answer(struct library_watch *w)
         return w->looks == LOOKS || (w->told_nccl && w->told_two);
 }
 
+/* The timer has two uses: the pause until the next look, which doubles, and the pause until the
+ * answer of a look is read. */
 static void on_library_watch(uv_timer_t *timer)
 {
         struct library_watch *w = timer->data;
@@ -241,6 +251,7 @@ void library_watch_destroy(struct library_watch *w)
         uv_close((uv_handle_t *)&w->timer, free_library_watch);
 }
 
+/* One rank is watched at a time: a new watch forgets what the one before has found. */
 void library_watch_start(struct library_watch *w, pid_t pid, uint32_t rank)
 {
         w->pid = pid;
@@ -262,6 +273,7 @@ enum mpi_family library_watch_mpi(const struct library_watch *w, pid_t pid)
         return w->pid == pid ? w->mpi : MPI_FAMILY_NONE;
 }
 
+/* The rank has ended: a process with the same number later must not be looked at. */
 void library_watch_end(struct library_watch *w, pid_t pid)
 {
         if (w->pid == pid)

@@ -21,6 +21,8 @@ enum {
 
 static const char text_before[] = "NCCL version ";
 
+/* Returns the number as NCCL_VERSION_CODE has it since 2.9; 0 = no version. Limits keep the parts
+ * from running into each other. */
 uint32_t nccl_version_parse(const char *text)
 {
         unsigned part[3];
@@ -64,6 +66,7 @@ static uint32_t search_file(int fd)
 
         for (off_t at = 0; at < SEARCHED && !version; at += PIECE - OVERLAP) {
                 got = pread(fd, piece, PIECE, at);
+                /* The last bytes were part of the piece before. */
                 if (got <= OVERLAP)
                         break;
                 piece[got] = '\0';

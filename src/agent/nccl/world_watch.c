@@ -30,6 +30,7 @@ enum {
         WORLD_RANKS = 2,
 };
 
+/* A rank under watch. @pid 0 = the rank has ended; the place is not used again in the attempt. */
 struct watched_world {
         pid_t pid;
         uint32_t rank;
@@ -66,6 +67,7 @@ static enum mpi_family find_trace_of_init(pid_t pid)
 
         snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
         dir = opendir(path);
+        /* A process with many thousands of descriptors must not hold up the loop of the agent. */
         for (int i = 0; dir && i < FILES_MAX && !family && (entry = readdir(dir)); i++) {
                 ssize_t n = readlinkat(dirfd(dir), entry->d_name, file, sizeof(file) - 1);
 
@@ -79,6 +81,7 @@ static enum mpi_family find_trace_of_init(pid_t pid)
         return family;
 }
 
+/* The kernel cuts names at 15 characters. */
 static bool is_mpi_launcher(pid_t pid)
 {
         char name[32];
@@ -160,6 +163,7 @@ struct world_watch *world_watch_create(uv_loop_t *loop, bool (*is_unused)(void *
         return w;
 }
 
+/* Two ranks are enough to see the mistake, and looks at all ranks of a node would cost too much. */
 void world_watch_add(struct world_watch *w, pid_t pid, uint32_t rank)
 {
         if (w->n == WORLD_RANKS)
@@ -169,6 +173,8 @@ void world_watch_add(struct world_watch *w, pid_t pid, uint32_t rank)
         uv_timer_start(&w->timer, on_world_watch, OFTEN_MS, 0);
 }
 
+/* Returns what the rank did with MPI by the last look. The timer stops with the last watched
+ * rank. */
 enum rank_mpi world_watch_end(struct world_watch *w, pid_t pid)
 {
         enum mpi_family family = MPI_FAMILY_NONE;
