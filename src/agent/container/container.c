@@ -90,6 +90,7 @@ static int ask_for_container(const char *program, const char *name, struct error
         CLEANUP(free_textp) char *text = NULL;
         int r = ask_program(argv, SPAWN_NULL, &text, err);
 
+        /* An engine without this container fails itself, and its message is the reason. */
         if (r == 0 && strncmp(text, "true", 4) != 0)
                 r = err_set(err, ENOENT, "%s has it, but it is not running", program);
         return r;
@@ -110,6 +111,7 @@ static int find_container(const struct container_order *o, struct container_site
                         return 0;
                 }
                 if (!first.code)
+                        /* With several engines the reason of the first one is told. */
                         first = *err;
         }
         if (!first.code)
@@ -294,6 +296,7 @@ static int execute_entry(const struct container_order *o, struct error *err)
         };
 
         own[MAX(len, (ssize_t)0)] = '\0';
+        /* Names are random: agents of several jobs may enter containers of one node at a time. */
         token_make(token, TOKEN_LEN);
         snprintf(name, sizeof(name), "hnlaunch-%s", token);
         snprintf(inside, sizeof(inside), "/tmp/.hnlaunch-agent-%s", token);
@@ -318,6 +321,7 @@ int container_enter(void)
         struct error err;
         int r = container_order_decode(&o, text ? text : "", &err);
 
+        /* The agent inside gets all variables HNLAUNCH_*, but not this one. */
         unsetenv(CONTAINER_ORDER);
         if (r == 0)
                 r = execute_entry(&o, &err);
@@ -348,6 +352,7 @@ static void choose_home(void)
                 setenv("HOME", "/tmp", 1);
 }
 
+/* 0 = go on as an agent; else the exit code, and the head was told. */
 int container_arrive(bool remove)
 {
         unsigned theirs = read_machine_type("/bin/sh");

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+/* @words ends with NULL. */
 static void push_words(struct strv *argv, const char *const *words)
 {
         for (; *words; words++)
@@ -46,6 +47,8 @@ static void add_engine_devices(const struct container_order *o, const struct con
                                                         "memlock=-1:-1", NULL });
 }
 
+/* Without an option the user is that of the image, most often root. Groups are passed by number:
+ * the image does not know their names. */
 static void add_engine_user(const struct container_site *s, struct strv *argv)
 {
         strv_push(argv, "--user");
@@ -85,6 +88,7 @@ static void add_engine_run(const struct container_order *o, const struct contain
         push_words(argv, (const char *const[]){ o->name, "--inside", NULL });
 }
 
+/* A running container has its devices and folders already; only variables can be added. */
 static void add_exec(const struct container_order *o, const struct container_site *s,
                      struct strv *argv)
 {
@@ -94,6 +98,7 @@ static void add_exec(const struct container_order *o, const struct container_sit
         push_words(argv, (const char *const[]){ o->name, s->agent, "--inside", "--remove", NULL });
 }
 
+/* Apptainer keeps the user, the network and the environment of the node. */
 static void add_apptainer(const struct container_order *o, const struct container_site *s,
                           struct strv *argv)
 {

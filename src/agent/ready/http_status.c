@@ -11,6 +11,8 @@ int http_status_read(const char *answer, size_t len)
         int status = 0;
 
         for (size_t i = 0; i < HTTP_STATUS_BYTES; i++) {
+                /* The last byte is the blank behind the digits, or the end of the line in its
+                 * place. */
                 bool end = i == HTTP_STATUS_BYTES - 1, fits;
 
                 if (i == len)

@@ -56,6 +56,7 @@ struct rank_probe {
         bool ended;
 };
 
+/* Each handle and each request of libuv holds the probe; the last one frees the memory. */
 static void unref_rank_probe(struct rank_probe *p)
 {
         if (--p->uses > 0)
@@ -79,6 +80,8 @@ static void add_rank_address(struct rank_probe *p, const void *addr, size_t len)
                 ((struct sockaddr_in *)to)->sin_port = htons(p->order.port);
 }
 
+/* A server may listen on one address of the node only, so loopback and all other addresses are
+ * asked, at most ADDRS_MAX. */
 static void collect_rank_addresses(struct rank_probe *p)
 {
         const struct sockaddr_in here = { .sin_family = AF_INET,
@@ -107,6 +110,7 @@ static void collect_rank_addresses(struct rank_probe *p)
 
 static void begin_round(uv_timer_t *timer);
 
+/* A rank that needs long is asked less often: the pause is a tenth of the time so far. */
 static void end_round(struct rank_probe *p)
 {
         uint64_t pause = (uv_now(p->loop) - p->since) / PAUSE_PART;
@@ -140,6 +144,8 @@ static void on_connection_closed(uv_handle_t *h)
         unref_rank_probe(p);
 }
 
+/* @refused: the next address is asked, else the round is over. The handle may be closing
+ * already. */
 static void close_connection(struct rank_probe *p, bool refused)
 {
         p->connection.is_refused = refused;
@@ -163,6 +169,7 @@ static void on_round_late(uv_timer_t *timer)
         judge_answer(timer->data);
 }
 
+/* Behind the status the bytes are read into the same place again, and are lost. */
 static void on_answer_alloc(uv_handle_t *h, size_t suggested UNUSED, uv_buf_t *ret)
 {
         struct rank_probe *p = h->data;
@@ -196,6 +203,8 @@ static void on_request_sent(uv_write_t *w UNUSED, int status UNUSED)
         /* A failed write ends the reading, too. */
 }
 
+/* The request is made once, and kept for all rounds: libuv lends the bytes until they are
+ * written. */
 static void send_http_request(struct rank_probe *p)
 {
         uv_stream_t *s = (uv_stream_t *)&p->connection.tcp;
@@ -276,6 +285,7 @@ static void on_looked(uv_fs_t *look)
         unref_rank_probe(p);
 }
 
+/* uv_fs_access() without a callback is done at once; with a callback a thread does it. */
 static void look_for_file(struct rank_probe *p)
 {
         bool there;
@@ -299,6 +309,7 @@ static void look_for_file(struct rank_probe *p)
 
 /* --- life cycle ------------------------------------------------------------------------------- */
 
+/* The limit of the round is set first: connect_next() may find nothing that answers or refuses. */
 static void begin_round(uv_timer_t *timer)
 {
         struct rank_probe *p = timer->data;
@@ -312,6 +323,7 @@ static void begin_round(uv_timer_t *timer)
         connect_next(p);
 }
 
+/* The first round begins in the next turn of the loop, so ready() is not called from inside. */
 struct rank_probe *rank_probe_start(uv_loop_t *loop, const struct rank_probe_order *order,
                                     void (*ready)(void *ctx, uint32_t rank), void *ctx,
                                     uint32_t rank)
@@ -340,6 +352,7 @@ void rank_probe_end(struct rank_probe *p)
 {
         if (!p || p->ended)
                 return;
+        /* Callbacks still come for what is under way, and see this. */
         p->ended = true;
         close_connection(p, false);
         uv_close((uv_handle_t *)&p->timer, on_probe_timer_closed);

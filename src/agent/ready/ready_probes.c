@@ -15,6 +15,8 @@ struct probed_rank {
         struct rank_probe *probe;      /* NULL = not started, or ready */
 };
 
+/* @ready and @ctx are called for each rank that becomes ready; @alone is passed on to each
+ * probe. */
 struct ready_probes {
         uv_loop_t *loop;
         bool alone;
@@ -52,6 +54,7 @@ static uint16_t find_probe_port(const char *port, const struct strv *env)
         unsigned long number;
         char *end;
 
+        /* A name stands for a port of the rank, whose number is in the environment. */
         if (port_name_is_valid(port, strlen(port))) {
                 CLEANUP(free_textp) char *variable = port_name_variable(port);
 
@@ -89,6 +92,7 @@ static struct probed_rank *find_probed_rank(struct ready_probes *p, uint32_t ran
         return NULL;
 }
 
+/* The probe frees itself after this call. */
 static void on_rank_ready(void *ctx, uint32_t rank)
 {
         struct ready_probes *p = ctx;
