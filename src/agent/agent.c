@@ -127,6 +127,7 @@ static void note_file_cache(struct guard_notes *n, const struct file_cache *c)
                 return;
         snprintf(n->file_cache_id, sizeof(n->file_cache_id), "%s", c->id);
         snprintf(n->run_id, sizeof(n->run_id), "%s", c->offer.run_id);
+        /* The root is written last: the guard takes an empty root as no files. */
         snprintf(n->file_cache_root, sizeof(n->file_cache_root), "%s", c->root);
 }
 
@@ -154,6 +155,7 @@ static void close_push(struct agent *a)
 /* --- processes that are not of the attempt -----------------------------------------------------
  */
 
+/* A node with GPUs may have the sampler as a child at any time. */
 static bool any_part_process(void *ctx)
 {
         const struct agent *a = ctx;
@@ -229,6 +231,7 @@ static int decode_launch_order(struct agent *a, struct launch_order *l, const st
         struct frame common;
 
         *l = (struct launch_order){ .world_size = 0 };
+        /* The COMMON stays as bytes with the child nodes, which may have to pass it on. */
         if (child_nodes_peek_common(a->children, &common, err) <= 0)
                 return err_set(err, EPROTO, "a LAUNCH without a COMMON");
         if (launch_order_decode(l, &common, err) < 0 || launch_order_decode(l, f, err) < 0)
@@ -302,6 +305,7 @@ static int64_t find_ping_age(struct head_watch *h, const struct ping *m)
 
         way = MAX(MIN(way, most), -most); /* the head may say anything */
         if (h->n_pings % PINGS_COMPARED == 0) {
+                /* The latest pings become those of before, and a new group begins. */
                 h->way_ns[1] = h->n_pings ? h->way_ns[0] : way;
                 h->way_ns[0] = way;
         }
@@ -445,10 +449,14 @@ static void on_frame(void *ctx, const struct frame *f)
                 return;
         }
         if (place != SIZE_MAX)
+                /* The member is a pointer to some struct: memcpy() reads it without a cast between
+                 * pointer types. */
                 memcpy(&part, (char *)a + place, sizeof(part));
         orders[f->type].take(part, f);
 }
 
+/* The order decides which part writes first into the free space: the store, then child agents, then
+ * output. */
 static void on_drained(void *ctx)
 {
         struct agent *a = ctx;
@@ -458,6 +466,7 @@ static void on_drained(void *ctx)
         node_attempt_resume_outputs(a->attempt);
 }
 
+/* The guard is the parent: another parent means that the guard was killed. */
 static void send_leaving(struct agent *a, const char *why)
 {
         leaving_encode(&a->up.out, getppid() == a->guard ? why : "its guard was killed");
@@ -519,6 +528,7 @@ static void send_log_line(void *ctx, enum log_level level, int id, const char *l
         logline_encode(&a->up.out, &m);
 }
 
+/* MSG_MAGIC comes before the first frame: the head skips what login scripts have printed. */
 static void send_hello(struct agent *a)
 {
         struct hello h;
@@ -654,6 +664,7 @@ void agent_signalled(struct agent *a, int signo)
 {
         bool managed = getenv("HNLAUNCH_MANAGED"), usr = signo == SIGUSR1 || signo == SIGUSR2;
 
+        /* Without a guard, or without ranks, nothing has to be drained. */
         if (getppid() != a->guard || node_attempt_is_idle(a->attempt) || (usr && !managed)) {
                 agent_quit(a, strsignal(signo));
                 return;

@@ -55,6 +55,7 @@ static int run_agent_loop(struct guard_notes *notes)
         uv_loop_t loop;
         int r;
 
+        /* Ranks inherit the limits. */
         limits_raise();
         r = fd_check_room(LOOP_FDS);
         if (!r)
@@ -88,6 +89,8 @@ static int run_guarded_agent(void)
         return guard_run(run_agent_loop);
 }
 
+/* With a container this process is replaced by the container's program, and the agent starts
+ * inside. */
 static int run_agent(void)
 {
         return container_is_ordered() ? container_enter() : run_guarded_agent();
@@ -122,6 +125,7 @@ int main(int argc, char **argv)
                 return call_home(run_agent);
         if (argc > 1 && !strcmp(argv[1], "--inside"))
                 return run_agent_inside(argc > 2);
+        /* A person has called the program. */
         if (argc > 1 || isatty(STDIN_FILENO)) {
                 fputs(about, stderr);
                 return EX_USAGE;

@@ -28,6 +28,7 @@ static int await_ready(int fd, short events, int ms)
         return r > 0 ? 0 : -ETIMEDOUT;
 }
 
+/* @fd is non-blocking, so that the wait has a limit. 0, or -errno. */
 static int await_connection(int fd, const struct sockaddr *to, socklen_t len)
 {
         socklen_t size = sizeof(int);
@@ -39,6 +40,7 @@ static int await_connection(int fd, const struct sockaddr *to, socklen_t len)
                 return -errno;
         if (await_ready(fd, POLLOUT, CONNECT_MS) < 0)
                 return -ETIMEDOUT;
+        /* A socket is also writable after a failure. */
         return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0 ? -errno : -error;
 }
 
@@ -54,6 +56,7 @@ int caller_connect(struct caller *c, const struct sockaddr *to, socklen_t len)
                 fd_close(fd);
                 return r;
         }
+        /* From here on reads and writes block; a limit of time comes from poll(). */
         fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
         /* While the node waits for the other nodes, nothing else tells of the loss of the head's
@@ -124,6 +127,7 @@ int caller_join(struct caller *c, const struct dial_join *m)
         return send_records(c, &out);
 }
 
+/* Bytes behind the record stay in @in, for the next call. */
 int caller_take(struct caller *c, struct dial_record *ret)
 {
         for (;;) {

@@ -135,6 +135,7 @@ static uint32_t get_mib(unsigned long long bytes)
         return (uint32_t)MIN(bytes >> 20, (unsigned long long)GPU_RECORD_UNKNOWN);
 }
 
+/* GPU_RECORD_UNKNOWN also for GPUs without ECC, or with ECC switched off. */
 static uint32_t get_ecc_errors(void *gpu)
 {
         unsigned long long n;
@@ -166,6 +167,7 @@ static void read_gpu_figures(struct gpu_figures *to, void *gpu)
         to->ecc = get_ecc_errors(gpu);
 }
 
+/* A full list drops the rest: the record must fit into PIPE_BUF. */
 static void add_holders(struct gpu_holders *to, uint32_t index, void *gpu)
 {
         static struct nvml_process v[GPU_RECORD_HOLDERS];
@@ -195,6 +197,7 @@ static void read_fabric(struct gpu_fabric *to, void *gpu)
 
         memset(to, 0, sizeof(*to));
         to->state = to->health = GPU_RECORD_UNKNOWN;
+        /* An older driver refuses the version of the struct, and is asked by the older function. */
         if (gpu && nvml.get_fabric && nvml.get_fabric(gpu, &now) == 0) {
                 to->health = now.health;
         } else if (gpu && nvml.get_fabric_old && nvml.get_fabric_old(gpu, &old) == 0) {
@@ -264,6 +267,7 @@ static void pause_after(int64_t cpu_us)
         struct pollfd agent = { .fd = AGENT };
         int64_t ms = MAX(cpu_us * CPU_SHARE / 1000, (int64_t)GPU_RECORD_PAUSE_MS);
 
+        /* Without events poll() tells only of an error: the reader is gone. */
         if (poll(&agent, 1, (int)MIN(ms, (int64_t)GPU_RECORD_PAUSE_MAX_MS)) > 0)
                 _exit(0);
 }
@@ -274,6 +278,8 @@ int main(int argc, char **argv UNUSED)
         static void *gpus[GPU_RECORD_GPUS];
         int64_t begun_us;
 
+        /* The program is executed from memory, and would have the number of a descriptor as its
+         * name. */
         prctl(PR_SET_NAME, "hnlaunch-nvml");
         if (!open_nvml())
                 _exit(GPU_RECORD_NO_LIBRARY);
