@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One function for each kind of container adds the words in the order that its program wants: the
+ * program and its command, the options of hnlaunch, the arguments of the user, the image or the
+ * container, and the agent with --inside. Arguments of the user stand last among the options, where
+ * they win over those before.
+ */
 #include "agent/container/container_words.h"
 
 #include <string.h>
