@@ -56,6 +56,7 @@ static bool has_others(const struct contain *c)
         return c->others.any && c->others.any(c->others.ctx);
 }
 
+/* The keeper of the namespace, and children of other parts, are no processes of the job. */
 bool contain_has_child(const struct contain *c, pid_t child)
 {
         return child != c->pidns.keeper && !(has_others(c) && c->others.has(c->others.ctx, child));
