@@ -32,7 +32,7 @@ struct status_answer {
         uint64_t now_ns;
 };
 
-/* 0 is an event that has not happened: STATUS_NEVER. Longer ages than 49 days are cut below it. */
+/* 0 = the event has not happened: STATUS_NEVER. Ages above 49 days are cut. */
 static uint32_t get_age_ms(uint64_t since_ns, uint64_t now_ns)
 {
         if (!since_ns)
@@ -43,7 +43,7 @@ static uint32_t get_age_ms(uint64_t since_ns, uint64_t now_ns)
 
 /* --- clients ---------------------------------------------------------------------------------- */
 
-/* An empty op: the client waits for nothing. The key is cut so that the dots fit into the field. */
+/* An empty op: the client waits for nothing. A long key is cut, with room for the dots. */
 static struct node_status_wait get_client_wait(const struct relay_client *c, uint64_t now_ns)
 {
         struct node_status_wait w = { 0 };
@@ -272,7 +272,7 @@ static bool is_of_all_ranks(const struct inspect_order *o)
                                                 o->what != INSPECT_FACTS;
 }
 
-/* In a process namespace a process does not have the number that its core file has. */
+/* In a process namespace the numbers of processes differ from the numbers in core files. */
 static void refuse_core(const struct node_attempt *t, const struct inspect_order *o)
 {
         struct inspected m = { .number = o->number, .rank = o->ranks[0] };

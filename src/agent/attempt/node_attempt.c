@@ -70,8 +70,8 @@ void node_attempt_kill(struct node_attempt *t)
         contain_kill(&t->contain);
 }
 
-/* Finds the ranks that leave by themselves: one closes its connections, and so fails its peers,
- * long before it can be reaped on a busy node. */
+/* Finds the ranks on their way out: connections are closed, and peers fail, long before a busy node
+ * can reap the rank. */
 static void mark_leaving(struct node_attempt *t)
 {
         struct proc_stat p;
@@ -125,7 +125,7 @@ static void drop_held_workers(struct node_attempt *t)
         }
 }
 
-/* One timer has three uses, told apart by the phase: leftovers, the grace time, and killed
+/* The timer has three uses, told apart by the phase: leftovers, the grace time, and killed
  * processes. */
 static void on_grace_over(uv_timer_t *timer)
 {
@@ -161,8 +161,7 @@ void node_attempt_on_signal(void *attempt, const struct frame *f)
 
         if (number_decode(&signo, f, NULL) < 0 || signo >= NSIG)
                 return;
-        /* Number 0: the head knows of the signal that the agent has reported, and decides
-         * itself. */
+        /* Number 0: the head knows of the signal reported by the agent, and decides itself. */
         if (signo)
                 node_attempt_signal(t, (int)signo);
         else if (t->phase == RUNNING) /* node_attempt_stop_unless_ordered() */
@@ -355,7 +354,7 @@ bool node_attempt_may_start(const struct node_attempt *t, const struct launch_or
         for (size_t i = 0; i < t->groups.n; i++)
                 if (rank_world_overlaps(t->groups.v[i], l->world.first, l->world_size))
                         return false;
-        /* A world that still has ranks here must not get a second order. */
+        /* A world with ranks here must not get a second order. */
         return t->phase == IDLE || (t->phase == RUNNING && t->groups.more);
 }
 

@@ -17,13 +17,13 @@
 #include "agent/rank/rank_status.h"
 #include "base/memory.h"
 
-/* No signal tells of the end of processes that are not children of the agent. */
+/* No signal tells of the end of processes with another parent than the agent. */
 enum { AGAIN_LOOK_MS = 20 };
 
 /* --- an order --------------------------------------------------------------------------------- */
 
-/* A world in which one rank still lives is not complete: the head orders a world as a whole. An
- * order that already waits is not replaced. */
+/* A world with a living rank is not complete: the head orders a world as a whole. A waiting order
+ * is not replaced. */
 bool node_attempt_is_again(const struct node_attempt *t, const struct launch_order *l)
 {
         const struct rank_world *g = node_attempt_find_world(t, l->world.first);
@@ -48,7 +48,7 @@ void node_attempt_keep_order(struct node_attempt *t, struct launch_order *l)
 
         g->again.order = xcalloc(1, sizeof(*g->again.order));
         *g->again.order = *l;
-        /* The order has moved: the caller's copy must not free its memory. */
+        /* The order has moved: the caller's copy must not free the memory. */
         *l = (struct launch_order){ .world_size = 0 };
         g->again.since_ns = 0;
         t->groups.more = g->again.order->more_orders;
@@ -138,7 +138,7 @@ static bool drain_outputs(struct node_attempt *t, const struct rank_world *g)
         return ended;
 }
 
-/* A file of the process before would be taken for one of the next. */
+/* A file of the process before would be taken for a file of the next. */
 static void remove_error_file(const struct node_attempt *t, uint32_t rank)
 {
         CLEANUP(free_textp) char *path = xasprintf("%s/error-%u.json", t->deps.dir->path, rank);
@@ -167,7 +167,7 @@ static void drop_ended_ranks(struct node_attempt *t, struct rank_world *g)
 
 /* --- the start -------------------------------------------------------------------------------- */
 
-/* begin_order() finds the old world, and puts a new one in its place. */
+/* node_attempt_begin_order() puts a new world in the place of the old. */
 static void start_world_again(struct node_attempt *t, struct rank_world *g)
 {
         struct launch_order l = *g->again.order;
@@ -185,7 +185,7 @@ void node_attempt_start_again(struct node_attempt *t)
         for (size_t i = 0; i < t->groups.n && t->phase == RUNNING; i++) {
                 struct rank_world *g = t->groups.v[i];
 
-                /* One timer serves all worlds, so a world may wait up to AGAIN_LOOK_MS longer. */
+                /* The timer serves all worlds, so a world may wait up to AGAIN_LOOK_MS longer. */
                 if (!g->again.order || uv_is_active((uv_handle_t *)&t->timers.again))
                         continue;
                 if (any_process_left(t, g))

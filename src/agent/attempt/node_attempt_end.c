@@ -136,7 +136,7 @@ static void note_ended(struct node_attempt *t)
         for (size_t i = 0; i < t->n_workers; i++) {
                 const struct worker *w = t->workers[i];
 
-                /* Place 0 is the rank itself, then its programs, then the processes told to end. */
+                /* Place 0 is the rank itself, then the programs, then the processes told to end. */
                 for (size_t k = 0; k < 1 + w->programs.n + w->told.n; k++) {
                         t->stop.ended =
                                 xgrow(t->stop.ended, t->stop.n_ended, &cap, sizeof(*t->stop.ended));
@@ -173,7 +173,7 @@ static void clear_job_dir_of_ranks(struct job_dir *d)
 }
 
 /* The order matters: workers use worlds, worlds and dumps use files of the folder, and the folder
- * is cleared last. GONE tells that nothing of this is left. */
+ * is cleared last. GONE follows when nothing is left. */
 static void finish_attempt(struct node_attempt *t)
 {
         rank_stop_end(t);
@@ -200,8 +200,8 @@ void node_attempt_turn(struct node_attempt *t)
                 return;
         inspection_stop(t->inspection);
         if (t->phase != DRAINING) {
-                /* The sweep reads the environment of all processes of the user, so it waits until
-                 * no known process is left. */
+                /* The sweep reads the environment of all processes of the user, and comes after the
+                 * cheap test. */
                 bool any = contain_any(&t->contain), marked = !any && contain_sweep(&t->contain);
 
                 if (any && t->phase == RUNNING)

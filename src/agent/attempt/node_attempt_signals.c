@@ -30,7 +30,7 @@ static uint64_t ms_since(uint64_t ns, uint64_t now)
         return (now - ns) / 1000000;
 }
 
-/* Each process gets TERM once: many programs end at once on a second one. */
+/* Each process gets TERM once: many programs end at once on a second TERM. */
 static void tell_process(struct pids *told, pid_t pid)
 {
         if (pids_have(told, pid))
@@ -109,7 +109,7 @@ static bool is_alive(const struct rank_status_scan *s, pid_t pid)
         return false;
 }
 
-/* Zombies do not count: a parent that is stopped or busy may leave them for long. */
+/* Zombies do not count: a stopped or busy parent may leave zombies for long. */
 static bool any_alive(const struct rank_status_scan *s, const struct pids *pids)
 {
         for (size_t i = 0; i < pids->n; i++)
@@ -140,7 +140,7 @@ static void tell_others(struct worker *w, const struct rank_status_scan *scan, b
         rank_signal_finish(&r);
 }
 
-/* Each worker leads a session; a process that called setsid() belongs to none. */
+/* Each worker leads a session; after setsid() a process belongs to no worker. */
 static struct worker *worker_of_session(const struct node_attempt *t, pid_t session)
 {
         for (size_t i = 0; i < t->n_workers; i++)

@@ -319,8 +319,8 @@ static int add_world(struct node_attempt *t, const struct launch_order *l,
 
                         *ret = t->groups.v[i];
                         if (!*ret)
-                                /* The old world is gone and has no successor: the last one fills
-                                 * its place. */
+                                /* The old world is gone and has no successor: the last world takes
+                                 * the place. */
                                 t->groups.v[i] = t->groups.v[--t->groups.n];
                         return r;
                 }
@@ -345,8 +345,8 @@ static bool is_program_shared(const struct launch_order *l)
         return l->n_programs == 1 && (!wrap->n || !subst_has_any(wrap->v[0]));
 }
 
-/* Forks the ranks of @l, and waits for START_MS at most. A rank that cannot be forked ends the
- * loop; the others are killed in node_attempt_confirm_starts(). */
+/* Forks the ranks of @l, and waits for START_MS at most. A failed fork ends the loop; the other
+ * ranks are killed in node_attempt_confirm_starts(). */
 static void start_processes(struct rank_world *g, const struct launch_order *l,
                             const struct strv *base)
 {
@@ -381,7 +381,7 @@ static void start_processes(struct rank_world *g, const struct launch_order *l,
         near_nics_finish(&common.nics);
         node_attempt_confirm_starts(t, START_MS);
         t->ops.started(t->ops.ctx);
-        /* One rank stands for all: each loads the same libraries. */
+        /* The first rank stands for all: each loads the same libraries. */
         if (!first && t->n_workers && !g->again.before &&
             (t->node.has_gpus || (l->mpi.kind != MPI_NONE && l->world_size > 1)))
                 library_watch_start(t->libraries, t->workers[0]->pid, t->workers[0]->rank);

@@ -124,8 +124,7 @@ static void stop_looks(struct rank_samples *s)
         s->n_counts = 0;
 }
 
-/* The pause grows with the number of ranks, so that looks cost no more than a small part of a
- * core. */
+/* The pause grows with the number of ranks, to keep the cost at a small part of a core. */
 static void begin_looks(struct rank_samples *s)
 {
         size_t n = node_attempt_ranks(s->attempt).n;

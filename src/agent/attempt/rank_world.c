@@ -67,7 +67,7 @@ static struct owed_output *find_owed(const struct rank_world *w, uint32_t rank)
         return NULL;
 }
 
-/* A rank that has ended again replaces the note of before: its stream began with the bytes owed. */
+/* A second end replaces the earlier note: the stream had begun with the bytes owed. */
 void rank_world_owe(struct rank_world *w, uint32_t rank, const uint32_t bytes[2])
 {
         struct owed_output *o = find_owed(w, rank);

@@ -111,7 +111,6 @@ static int find_container(const struct container_order *o, struct container_site
                         return 0;
                 }
                 if (!first.code)
-                        /* With several engines the reason of the first one is told. */
                         first = *err;
         }
         if (!first.code)

@@ -9,7 +9,6 @@
 
 #include <string.h>
 
-/* @words ends with NULL. */
 static void push_words(struct strv *argv, const char *const *words)
 {
         for (; *words; words++)
@@ -94,7 +93,6 @@ static void add_engine_run(const struct container_order *o, const struct contain
         push_words(argv, (const char *const[]){ o->name, "--inside", NULL });
 }
 
-/* A running container has its devices and folders already; only variables can be added. */
 static void add_exec(const struct container_order *o, const struct container_site *s,
                      struct strv *argv)
 {
