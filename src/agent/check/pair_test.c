@@ -44,7 +44,7 @@ static void send_measured(struct pair_test *t, uint32_t number, const char *why,
                               .results = (struct measured_target *)results,
                               .n_results = n };
 
-        snprintf(m.text, sizeof(m.text), "%s", why);
+        snprintf(m.text, sizeof(m.text), "%.*s", (int)sizeof(m.text) - 1, why);
         measured_encode(&t->up->out, &m);
 }
 
