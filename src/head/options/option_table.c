@@ -267,7 +267,7 @@ const struct option_def option_table[] = {
           "ssh.jump", NULL, GROUP_SSH, .commands = ON_REACH, .parse = value_word, FIELD(jump) },
         { "fanout", 0, "N", "connections being set up at once (default: automatic)",
           "ssh.fanout", NULL, GROUP_SSH, OPTION_KEY,
-          .commands = ON_REACH, .parse = value_number, FIELD(fanout), .min = 1, .max = 65536 },
+          .parse = value_number, FIELD(fanout), .min = 1, .max = 65536 },
         { "tree", 0, "K", "log in to K nodes only, which log in to K more each (default 0: to all)",
           "ssh.tree", NULL, GROUP_SSH,
           .parse = value_number, FIELD(tree), .min = 0, .max = 65536 },
