@@ -5,10 +5,10 @@
  *   head -> agent   MEASURE    listen for peers, or connect to peers that listen, or stop
  *   agent -> head   MEASURED   the port; what became of each peer
  *
- * An agent that listens answers whoever says the first half of the token with the second half, as
- * an endpoint answers a probe (wire/endpoint_msg.h). Then it returns MEASURE_ECHOES bytes one by
- * one, drops what follows up to its end, sends bytes of its own, and closes the connection. It
- * interprets none of them.
+ * An agent that listens answers each connection that says the first half of the token with the
+ * second half, as an endpoint answers a probe (wire/endpoint_msg.h). Then it returns MEASURE_ECHOES
+ * bytes one by one, drops what follows up to its end, sends bytes of its own, and closes the
+ * connection. It interprets none of them.
  */
 #pragma once
 

@@ -76,6 +76,16 @@ check -w n1 --json python3 -u train.py --config gone.yaml
 is 'the script of an interpreter is looked at' "$(result n1 script | sed 's/, [0-9a-f]*//')" 'pass|9 bytes|'
 check -w n1 --json python3 gone.py
 is '... a missing one fails' "$(result n1 script)" 'fail|missing|n1 has no usable script: it is missing'
+for words in 'bash -lc true' 'bash -s one' 'python3 -uc pass' 'python3 -um json.tool' 'perl -e 1'; do
+    # shellcheck disable=SC2086
+    check -w n1 --json $words
+    is "$words has no script" "$(result n1 script | cut -d'|' -f1)" 'not run'
+done
+for words in 'bash --rcfile other gone.sh' 'bash -o pipefail gone.sh' 'python3 -W ignore gone.py' 'perl -I other gone.pl'; do
+    # shellcheck disable=SC2086
+    check -w n1 --json $words
+    is "$words: the script is the last word" "$(result n1 script | cut -d'|' -f1,2)" 'fail|missing'
+done
 check -w n1 --json --push a.out ./a.out
 is 'pushed files are not looked for' "$(result n1 program)" 'not run||--push brings the files with the job'
 

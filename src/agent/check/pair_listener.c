@@ -130,14 +130,14 @@ static void on_pair_alloc(uv_handle_t *h, size_t suggested UNUSED, uv_buf_t *ret
                 *ret = uv_buf_init(dropped, sizeof(dropped));
 }
 
-/* Compares what has come so far, so a stranger is turned away before the greeting is complete. */
+/* Compares the whole greeting: the answer to a part of it would tell how many letters are right. */
 static void take_pair_greeting(struct pair_conn *c, size_t n)
 {
         struct pair_listener *l = c->listener;
 
         c->taken += n;
         if (c->taken < GREETING_LEN)
-                return; /* a stranger could find letter by letter otherwise */
+                return;
         if (memcmp(c->greeting, l->question, GREETING_LEN) != 0) {
                 close_pair_conn(c);
         } else {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The newest frames form a ring of times and steps, one for each span of GAP_US: whoever asks twice
- * in a span has the same rate. Those who show it ask at whole seconds, early in a span. The rate of
- * now is taken over NOW_US and FEW_STEPS at least; a bar of the spark line stands for BAR_US. A
- * step below the last means another attempt, and begins anew.
+ * The newest frames form a ring of times and steps, one for each span of GAP_US: two
+ * questions in a span have the same answer. The rate is shown at whole seconds, early in a span.
+ * The rate of now is taken over NOW_US and FEW_STEPS at least; a bar of the spark line stands for
+ * BAR_US. A step below the last means another attempt, and begins anew.
  */
 #include "head/model/step_rate.h"
 

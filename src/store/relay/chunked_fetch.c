@@ -40,7 +40,7 @@ bool chunked_fetch_take(struct chunked_fetch **fetch, const void *body, size_t l
         }
         if (reply->status != STORE_OK || !p)
                 return false;
-        /* The number counts the keys found, so more than were asked for is nonsense. */
+        /* The number counts the keys found, so more than were asked for cannot be right. */
         if (reply->number < 0 || reply->number > p->n) {
                 *reply = (struct store_reply){ .status = STORE_INVALID,
                                                .text = bytes_of("malformed answer of the store") };
