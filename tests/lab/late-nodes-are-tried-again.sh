@@ -42,6 +42,9 @@ exits 'a node that does not come: 68' 68
 has 'it is told for how long it was tried' "$ERR" 'node002          connection refused on port 22, tried for 1.5s'
 lab_start -v -o ssh.connect_retry=10m -w node001,node002 true
 ok 'a node is waited for' wait_for tried_again 'node002: '
+kill -QUIT "$PID"
+ok 'and is not told as ready meanwhile' wait_for grep -q '[01] of 2 nodes are ready' "$ERR"
+has_rows 'but as awaited' -E 'waiting for .*node.*002'
 kill -INT "$PID"
 finish
 exits 'Ctrl-C ends the wait' 130

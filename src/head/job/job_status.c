@@ -528,7 +528,8 @@ void job_status_show(struct job_status *s)
         }
         waiting = xcalloc(c->n_nodes, sizeof(*waiting));
         for (size_t i = 0; i < c->n_nodes; i++)
-                if (c->nodes[i].state < NODE_READY)
+                /* A FAILED node that is tried again is not counted in c->failed. */
+                if (c->nodes[i].state < NODE_READY || c->nodes[i].again)
                         waiting[n++] = i;
         di = diag_tell(&d, "%zu of %zu nodes are ready", c->n_nodes - c->failed - n, c->n_nodes);
         names = hosts_fold(c->hosts, waiting, n);
