@@ -35,6 +35,17 @@ hn --local 1 --stdin nowhere/file true
 exits '--stdin FILE that is not there: 66' 66
 has 'it is named' "$ERR" 'cannot read --stdin nowhere/file'
 
+# The disk, or the file server, fails at the second piece.
+if "$WORKERS/inject" count true 2>/dev/null; then
+    run "$WORKERS/inject" -o report head read:file 2 5@blob "$HNLAUNCH" --local 1 --label none --stdin blob sh -c 'wc -c'
+    exits 'a read that fails is no failure of the job' 0
+    has 'the read has failed' report hit
+    has 'it is told' "$ERR" 'warning[HN124]: cannot read --stdin blob: Input/output error'
+    is 'the bytes before have come' "$(cat "$OUT")" 32768
+else
+    skip 'a read that fails is told' 'cannot hold system calls here'
+fi
+
 written() { awk '/^wchar/ { print $2 }' "/proc/$writer/io"; }
 # The head has taken some of the input, and takes no more.
 input_stands_still() {

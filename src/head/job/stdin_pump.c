@@ -17,8 +17,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/error_number.h"
+#include "base/log.h"
 #include "head/job/attempt.h"
 #include "head/job/cluster.h"
+#include "head/options/options.h"
 #include "head/output/say.h"
 
 struct stdin_source {
@@ -31,6 +34,7 @@ struct stdin_source {
         } h;
         struct thread_pool_work work;
         ssize_t got; /* by the last read of a file */
+        int error;   /* of that read */
         bool is_file, reading, lent;
         int fd;
         char buffer[32768];
@@ -148,14 +152,28 @@ static bool has_hung_up(int fd)
         return tcgetattr(fd, &t) < 0 && errno == EIO;
 }
 
-/* The source has come to its end. */
-static void end_source(struct stdin_pump *p)
+/* The ranks cannot tell the end of a source that failed from a true one. */
+static void tell_unreadable(const struct stdin_pump *p, int error)
+{
+        const struct options *o = p->cluster->options;
+        bool is_file = o->stdin_mode == STDIN_FILE;
+
+        log_warning(HN_STDIN_UNREADABLE, "cannot read %s%s: %s; the input of the ranks ends here",
+                    is_file ? "--stdin " : "standard input", is_file ? o->stdin_file : "",
+                    strerror(error));
+}
+
+/* The source has come to its end, or failed with @error. The failure of a lent one is that of a
+ * client, and a terminal that has hung up is none. */
+static void end_source(struct stdin_pump *p, int error)
 {
         struct stdin_source *s = p->source;
         /* Another `hnlaunch attach` may bring more input; with --on-hup detach the loss of the
          * terminal is no end of input. */
         bool stays = s->lent ? !p->ending : p->outlives_terminal && has_hung_up(s->fd);
 
+        if (error && !s->lent && !has_hung_up(s->fd))
+                tell_unreadable(p, error);
         leave_source(p);
         if (!stays)
                 pump_piece(p, NULL, 0);
@@ -188,7 +206,7 @@ static void on_stdin(uv_stream_t *stream, ssize_t got, const uv_buf_t *b)
         if (got > 0)
                 pump_piece(s->pump, b->base, (size_t)got);
         else if (got < 0)
-                end_source(s->pump);
+                end_source(s->pump, got == UV_EOF ? 0 : (int)-got);
 }
 
 /* In a thread. */
@@ -197,6 +215,7 @@ static void read_piece(struct thread_pool_work *w)
         struct stdin_source *s = container_of(w, struct stdin_source, work);
 
         s->got = read(s->fd, s->buffer, sizeof(s->buffer));
+        s->error = s->got < 0 ? errno : 0;
 }
 
 /* A thread has read a piece of standard input. The source outlives the pump while a read() waits in
@@ -210,7 +229,7 @@ static void on_piece(struct thread_pool_work *w, int status UNUSED)
         if (!p) {
                 free(s);
         } else if (s->got <= 0) {
-                end_source(p);
+                end_source(p, s->error);
         } else {
                 pump_piece(p, s->buffer, (size_t)s->got);
                 if (!p->paused && !s->reading)
@@ -290,8 +309,12 @@ struct stdin_pump *stdin_pump_create(struct cluster *c, const struct attempt *a,
 
 void stdin_pump_read(struct stdin_pump *p, int fd)
 {
-        if (begin_source(p, fd, false) < 0)
-                pump_piece(p, NULL, 0);
+        int r = begin_source(p, fd, false);
+
+        if (r == 0)
+                return;
+        tell_unreadable(p, -r);
+        pump_piece(p, NULL, 0);
 }
 
 void stdin_pump_count_interrupts(struct stdin_pump *p, void (*fn)(void *ctx), void *ctx)

@@ -23,8 +23,8 @@ struct stdin_pump;
 /* Makes a pump for @rank, or with -1 for all ranks. All pointers are borrowed. */
 struct stdin_pump *stdin_pump_create(struct cluster *c, const struct attempt *a,
                                      struct thread_pool *pool, int rank);
-/* Begins to read @fd, which is borrowed, and whose end is the end for the ranks. What cannot be
- * read ends at once. */
+/* Begins to read @fd, which is borrowed, and whose end is the end for the ranks. So is a failed
+ * read, with a warning. */
 void stdin_pump_read(struct stdin_pump *p, int fd);
 
 /* Calls @fn when three Ctrl-C have come within a second: a rank with a terminal gets each, and the

@@ -122,8 +122,10 @@ const struct error_id error_ids[] = {
           "Give a value: -x NAME=VALUE, or export the variable in this shell." },
         { HN_STDIN_UNREADABLE,
           "the file of --stdin cannot be read",
-          "The file does not exist, may not be read, or is a folder.",
-          "Check the path, or choose --stdin none, 0 or all." },
+          "The file does not exist, may not be read, or is a folder. As a warning: a read has failed while the ranks ran; "
+          "they have got the bytes before, and then the end of input, and go on.",
+          "Check the path, or choose --stdin none, 0 or all. After the warning check the disk or the file server, and do "
+          "not trust results that depend on the rest." },
         { HN_NO_DIRECTORY,
           "the working directory of the ranks cannot be determined",
           "The current directory was deleted, or cannot be read.",
