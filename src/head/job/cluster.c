@@ -208,6 +208,17 @@ void cluster_signal_ranks(struct cluster *c, const struct ranks_signal *m)
         }
 }
 
+void cluster_log_noise(void *ctx UNUSED, struct node *n, const char *text, size_t len)
+{
+        const char *end = text + len, *nl;
+
+        for (; text < end; text = nl + 1) {
+                nl = memchr(text, '\n', (size_t)(end - text));
+                nl = nl ? nl : end;
+                log_line(LOG_DEBUG, "%s: login says: %.*s", n->host->name, (int)(nl - text), text);
+        }
+}
+
 void cluster_close(struct cluster *c)
 {
         for (size_t i = 0; i < c->n_nodes; i++)

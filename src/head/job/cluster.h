@@ -73,6 +73,8 @@ bool cluster_try_again(struct cluster *c, struct node *n);
 struct node *cluster_each_running(const struct cluster *c, struct node *last);
 /* Sends a signal for some of the ranks to all RUNNING nodes. */
 void cluster_signal_ranks(struct cluster *c, const struct ranks_signal *m);
+/* Logs the lines that a login shell has written before the agent: node_ops.noise(). */
+void cluster_log_noise(void *ctx, struct node *n, const char *text, size_t len);
 
 /* Closes all links, running the loop meanwhile, and frees the transports. The handles of the
  * transports are gone when the loop has turned. */

@@ -763,17 +763,6 @@ static void on_node_phase(void *ctx, struct node *n, enum link_phase phase)
         cluster_emit(&j->cluster, EVENT_NODE_PHASE, n->index, -1, phase, NULL);
 }
 
-static void on_node_noise(void *ctx UNUSED, struct node *n, const char *text, size_t len)
-{
-        const char *end = text + len, *nl;
-
-        for (; text < end; text = nl + 1) {
-                nl = memchr(text, '\n', (size_t)(end - text));
-                nl = nl ? nl : end;
-                log_line(LOG_DEBUG, "%s: login says: %.*s", n->host->name, (int)(nl - text), text);
-        }
-}
-
 static void on_node_login(void *ctx, struct node *n, const char *words)
 {
         struct job *j = ctx;
@@ -793,7 +782,7 @@ const struct node_ops job_node_ops = {
         .uploading = on_node_uploading,
         .phase = on_node_phase,
         .message = on_node_message,
-        .noise = on_node_noise,
+        .noise = cluster_log_noise,
         .login = on_node_login,
         .notice = on_login_notice,
         .left = on_node_left,
