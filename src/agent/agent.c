@@ -289,7 +289,7 @@ static void on_launch(void *agent, const struct frame *f)
                 node_attempt_start(a->attempt, &l, store);
                 rearm_silence(a, 0);
         } else {
-                node_attempt_refuse(a->attempt, UINT32_MAX, REFUSED_ORDER, 0, err.text);
+                node_attempt_refuse_order(a->attempt, &l, err.text);
         }
         launch_order_finish(&l);
 }

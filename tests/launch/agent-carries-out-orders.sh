@@ -112,6 +112,18 @@ result = agent.play()
 tap.equal("whose end is told as ever", result.order[-2:], ["EXITED", "GONE"])
 tap.ok("and only once", agent.silent(0.3))
 
+# Orders for two worlds come together: the second may be under way when the first is refused.
+for name, later in ("an order", lambda: agent.launch(["true"])), ("STOP", lambda: agent.stop(0)):
+    agent.launch(["./nothing-here"], cwd=os.getcwd(), announces=True)
+    result = agent.play(REFUSED)
+    tap.equal("the first of two orders is refused, " + name + " follows", result.refused[0][:2], (0, EXEC))
+    time.sleep(0.3)
+    later()
+    result = agent.play()
+    tap.equal(name + " comes before the end", (result.pids, [r[:2] for r in result.refused]),
+              ({}, [(NOBODY, ORDER)] if name == "an order" else []))
+    tap.ok("which is told once after " + name, agent.silent(0.3))
+
 # --- flow control
 agent.launch(["sh", "-c", "head -c 3000000 /dev/zero; echo done >&2"])
 result = agent.play(STARTED)

@@ -172,6 +172,13 @@ hn "${hosts[@]}" --timeout 20s --role a --nodes 1 --drain 60s no-such-program : 
 exits 'and has no drain' 127
 hn "${hosts[@]}" --timeout 20s --role a --nodes 1 --drain 60s no-such-program : --role b --after a --on a sleep 600
 exits 'nor on a node where another waits' 127
+for second in no-such-program sleep; do
+    hn "${hosts[@]}" --timeout 20s --role a --nodes 1 -n 1 no-such-program : --role b --on a "$second" 600
+    exits "two roles start on a node, of which one or both cannot ($second)" 127
+    verdict_has 'the program is the cause' 'failed after' "localhost: cannot find 'no-such-program' in PATH"
+    lacks 'the node is not to blame' "$ERR" 'out of turn'
+    lacks 'nor lost' "$ERR" 'lost localhost'
+done
 
 start "${hosts[@]}" --role a --nodes 1 -n 1 --drain 60s sh -c 'echo up; sleep 600' : --role b --nodes 1 -n 1 --after a sleep 600
 wait_for count_is up 1

@@ -145,7 +145,7 @@ class Agent:
 
     def launch(self, argv, ranks=1, env=(), unset=(), cwd="", stdin_rank=NOBODY, window=0,
                run_id="test", gpus=None, own=False, visible=False, agent_store=False, iface="",
-               contain=0, program="", first_node="", ports=(), subst=False, local_rank="", host="", bind="", **more):
+               contain=0, program="", first_node="", ports=(), subst=False, local_rank="", host="", bind="", announces=False, **more):
         get = {"world": ranks, "nodes": 1, "node_rank": 0, "restart": 0, "max_restarts": 0,
                "master": "127.0.0.1", "port": 29500, "grace": 1000, "silence": 0}
         get.update(more)
@@ -162,7 +162,7 @@ class Agent:
         body += struct.pack("<B", subst) + _bytes(local_rank) + _list([]) + b"\0"  # no --wrap, no --ready
         self.send(COMMON, body)
         body = struct.pack("<I", get["node_rank"]) + _bytes(get["master"])
-        body += struct.pack("<IIB", get["port"], get["silence"], visible | agent_store << 1)
+        body += struct.pack("<IIB", get["port"], get["silence"], visible | agent_store << 1 | announces << 4)
         body += _bytes(iface) + _bytes(host) + _bytes(cwd) + b"\0" + _list([program]) + struct.pack("<I", ranks)
         for rank in range(ranks):
             mine = gpus[rank] if gpus else []

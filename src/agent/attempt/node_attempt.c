@@ -83,6 +83,7 @@ static void mark_leaving(struct node_attempt *t)
 
 void node_attempt_stop(struct node_attempt *t, uint32_t grace_ms)
 {
+        t->groups.more = false; /* announced orders do not come any more */
         if (t->phase == IDLE || t->phase >= KILLING)
                 return;
         /* A tool that reads a stack keeps the rank stopped. */

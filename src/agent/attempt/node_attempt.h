@@ -76,6 +76,9 @@ bool node_attempt_may_start(const struct node_attempt *t, const struct launch_or
  * after every order: GONE follows a refused order unless ranks run. */
 void node_attempt_refuse(struct node_attempt *t, uint32_t rank, enum refusal why, int error,
                          const char *text);
+/* Refuses @l as a whole, which may be an order that the attempt waits for. */
+void node_attempt_refuse_order(struct node_attempt *t, const struct launch_order *l,
+                               const char *text);
 bool node_attempt_is_idle(const struct node_attempt *t);
 bool node_attempt_has_gpus(const struct node_attempt *t); /* the node */
 /* Returns the processes of the ranks, borrowed until the next turn of the loop. */

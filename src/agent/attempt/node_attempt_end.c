@@ -191,11 +191,17 @@ static void finish_attempt(struct node_attempt *t)
         empty_encode(&t->deps.up->out, MSG_GONE);
 }
 
+/* Whether an order that was announced may still come. After a refusal it may be under way: GONE
+ * before it would make it the first of another attempt. */
+static bool awaits_order(const struct node_attempt *t)
+{
+        return t->groups.more && (t->phase == RUNNING || (t->refused && !t->deps.up->lost));
+}
+
 void node_attempt_turn(struct node_attempt *t)
 {
         node_attempt_start_again(t);
-        if (t->phase == IDLE || t->n_alive || node_attempt_has_order(t) ||
-            (t->phase == RUNNING && t->groups.more) ||
+        if (t->phase == IDLE || t->n_alive || node_attempt_has_order(t) || awaits_order(t) ||
             uv_is_active((uv_handle_t *)&t->timers.recheck))
                 return;
         inspection_stop(t->inspection);

@@ -55,6 +55,14 @@ void node_attempt_refuse(struct node_attempt *t, uint32_t rank, enum refusal why
                 empty_encode(&t->deps.up->out, MSG_GONE);
 }
 
+void node_attempt_refuse_order(struct node_attempt *t, const struct launch_order *l,
+                               const char *text)
+{
+        if (t->refused)
+                t->groups.more &= l->more_orders;
+        node_attempt_refuse(t, UINT32_MAX, REFUSED_ORDER, 0, text);
+}
+
 /* Tells -v that PATH leads to a link without a target first. */
 static void note_skipped(const struct worker *w)
 {
@@ -418,11 +426,15 @@ static void on_pmix_ready(void *ctx)
 
 static void refuse_for_pmix(struct rank_world *g, int error, const char *why)
 {
+        struct node_attempt *t = g->attempt;
         CLEANUP(free_textp) char *text = xasprintf("cannot serve PMIx: %s", why);
+        bool more = t->groups.more; /* no STOP of the head has come yet */
 
         forget_waiting_order(&g->pmix);
-        node_attempt_refuse(g->attempt, UINT32_MAX, REFUSED_PMIX, error, text);
-        node_attempt_stop(g->attempt, 0);
+        node_attempt_refuse(t, UINT32_MAX, REFUSED_PMIX, error, text);
+        t->refused = true;
+        node_attempt_stop(t, 0);
+        t->groups.more = more;
 }
 
 /* Ranks would wait for a service that has ended: the first of them aborts the job. */

@@ -168,10 +168,15 @@ static int on_refused(struct job *j, struct node *n, const struct frame *f, stru
 {
         struct refused m;
         struct cause c = attempt_cause(&j->attempt, CAUSE_REFUSED);
+        int r = refused_decode(&m, f, err);
 
-        if (refused_decode(&m, f, err) < 0 ||
-            turns_refused(j->attempt.turns, n->index, m.rank, err) < 0)
+        if (r == 0)
+                r = turns_refused(j->attempt.turns, n->index, m.rank, err);
+        if (r < 0)
                 return -EPROTO;
+        /* The orders that were under way are refused, too: the first refusal has the reason. */
+        if (r > 0)
+                return 0;
         if (m.rank != MSG_NO_RANK)
                 c.rank = (int)m.rank;
         c.node = n->index;
@@ -179,7 +184,7 @@ static int on_refused(struct job *j, struct node *n, const struct frame *f, stru
         c.error = (int)m.error;
         snprintf(c.text, sizeof(c.text), "%s", m.text);
         attempt_fail(&j->attempt, &c);
-        job_roles_lost(j->roles);
+        job_roles_refused(j->roles, n, &m);
         return 0;
 }
 

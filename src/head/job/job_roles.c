@@ -577,6 +577,17 @@ void job_roles_lost(struct job_roles *r)
                 end_lost_ranks(r);
 }
 
+/* An agent that cannot start a rank kills the others of the node, and waits for orders that were
+ * announced: STOP comes behind those under way. */
+void job_roles_refused(struct job_roles *r, struct node *n, const struct refused *m)
+{
+        if (r && n->state == NODE_RUNNING && (m->rank != MSG_NO_RANK || m->why == REFUSED_PMIX)) {
+                number_encode(&n->out, MSG_STOP, 0);
+                node_flush(n);
+        }
+        job_roles_lost(r);
+}
+
 /* --- restarts --------------------------------------------------------------------------------- */
 
 /* The pause is over. Each world with ranks in the span has one restart more; worlds of a span are

@@ -22,6 +22,8 @@ struct diags;
 struct job_config;
 struct job_launch;
 struct job_roles;
+struct node;
+struct refused;
 
 struct job_roles_ops {
         /* Sends the orders of the worlds that begin (job_roles_begin_world()). */
@@ -62,6 +64,8 @@ void job_roles_ready(struct job_roles *r, int rank, int instance);
 void job_roles_ended(struct job_roles *r, int rank, int code, int signal);
 /* A node was lost or has refused, and attempt_fail() has been called for it. */
 void job_roles_lost(struct job_roles *r);
+/* The node has refused a rank, or an order. */
+void job_roles_refused(struct job_roles *r, struct node *n, const struct refused *m);
 /* Whether a rank may end with @code and the job goes on; such ranks are counted. */
 bool job_roles_allow(struct job_roles *r, int rank, int code);
 size_t job_roles_allowed(const struct job_roles *r);

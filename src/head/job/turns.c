@@ -41,9 +41,10 @@ struct turns_rank {
 };
 
 struct turns_node {
-        uint32_t running; /* ranks without an end */
-        bool ordered;
-        bool refused; /* a rank, or the whole order */
+        uint32_t running;  /* ranks without an end */
+        uint32_t orders;   /* LAUNCHes sent */
+        uint32_t newest;   /* ... and the number of the last, of turns_order() */
+        uint32_t refusals; /* of a rank, or of a whole order */
         bool has_nccl;
 };
 
@@ -51,6 +52,7 @@ struct turns {
         struct turns_rank *ranks;
         struct turns_node *nodes;
         uint32_t world_size;
+        uint32_t ordered; /* calls of turns_order() */
         uint32_t started; /* ranks */
         int unrefused;    /* nodes with an order that have not refused */
 };
@@ -71,6 +73,7 @@ struct turns *turns_create(const struct plan *plan)
  * output is that of the old one. */
 void turns_order(struct turns *t, const struct plan *plan, const struct role_span *s)
 {
+        t->ordered++;
         for (int i = s->first; i < s->first + s->size; i++) {
                 struct turns_node *n = &t->nodes[plan->ranks[i].node];
 
@@ -78,8 +81,9 @@ void turns_order(struct turns *t, const struct plan *plan, const struct role_spa
                         t->ranks[i].has |= STARTS_AGAIN;
 
                 t->ranks[i].node = plan->ranks[i].node;
-                t->unrefused += !n->ordered;
-                n->ordered = true;
+                t->unrefused += !n->orders;
+                n->orders += n->newest != t->ordered;
+                n->newest = t->ordered;
                 n->running++;
         }
 }
@@ -144,11 +148,14 @@ bool turns_ended(const struct turns *t, int node)
 /* A refused rank stays counted in @running: there is no EXITED for it. */
 int turns_refused(struct turns *t, int node, uint32_t rank, struct error *err)
 {
+        struct turns_node *n = &t->nodes[node];
+
         if (rank != MSG_NO_RANK && turns_take(t, node, MSG_REFUSED, rank, err) < 0)
                 return -EPROTO;
-        if (t->nodes[node].refused)
+        if (n->refusals == n->orders)
                 return err_set(err, EPROTO, "message out of turn: REFUSED, after another");
-        t->nodes[node].refused = true;
+        if (n->refusals++)
+                return 1;
         t->unrefused--;
         return 0;
 }
@@ -163,7 +170,7 @@ bool turns_is_refused(const struct turns *t, int rank)
 {
         const struct turns_rank *r = &t->ranks[rank];
 
-        return r->node >= 0 && t->nodes[r->node].refused && !(r->has & HAS_STARTED);
+        return r->node >= 0 && t->nodes[r->node].refusals && !(r->has & HAS_STARTED);
 }
 
 bool turns_any_started(const struct turns *t)
@@ -201,7 +208,7 @@ static int require_end(const struct turns *t, int node, uint8_t type, struct err
 {
         const struct turns_node *n = &t->nodes[node];
 
-        if (!n->running || n->refused)
+        if (!n->running || n->refusals)
                 return 0;
         return err_set(err, EPROTO, "message out of turn: %s, before the end of %u rank%s",
                        msg_name(type), n->running, n->running == 1 ? "" : "s");

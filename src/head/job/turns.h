@@ -32,8 +32,8 @@ void turns_destroy(struct turns *t); /* NULL is fine */
 int turns_take(struct turns *t, int node, uint8_t type, uint32_t rank, struct error *err);
 /* Each rank of the node has ended. */
 bool turns_ended(const struct turns *t, int node);
-/* @rank MSG_NO_RANK: the whole order. Once per node; other ranks of the node may then be missing at
- * GONE. */
+/* @rank MSG_NO_RANK: the whole order. Once for each order of the node; other ranks of the node may
+ * then be missing at GONE. Returns 1 if the node has refused another order before. */
 int turns_refused(struct turns *t, int node, uint32_t rank, struct error *err);
 /* Whether every node has refused, and no rank of the job has started. */
 bool turns_all_refused(const struct turns *t);
