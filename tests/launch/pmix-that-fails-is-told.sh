@@ -18,6 +18,9 @@ hn "${good[@]}" --local 2 --label none sh -c 'echo "$PMIX_RANK $OMPI_COMM_WORLD_
 exits 'a library that serves' 0
 is 'each rank has its variables, and none of PMI' "$(sort "$OUT" | sed 's/hnlaunch-[^ ]*-0/NAME/' | xargs)" '0 0/2 NAME no 1 1/2 NAME no'
 is 'the name of the job is that of both' "$(cut -d' ' -f3 "$OUT" | sort -u | wc -l)" 1
+run "$HNLAUNCH" "${good[@]}" --local 2 --label none --timeout 60s --stdin all md5sum <nothing.c
+exits 'input waits for the library' 0
+is 'and comes to each rank' "$(sort "$OUT" | uniq -c | sed 's/^ *//')" "2 $(md5sum <nothing.c)"
 hn "${good[@]}" --local 2 -v true
 has '-v names the library' "$ERR" "PMIx is served by $PWD/good/lib/libpmix.so.2, fake 9.9.9"
 

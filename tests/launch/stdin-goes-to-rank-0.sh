@@ -82,4 +82,19 @@ kill "$holder"
 printf 'a line\n' >line
 run "$HNLAUNCH" --local 4 --ranks 3,1-2 --stdin 0 --label none sh -c 'echo "$RANK $(cat)"' <line
 is 'with --ranks the first of these reads' "$(sort "$OUT" | xargs)" '1 a line 2 3'
+
+# A role that starts later finds its input whole.
+roles=(-w localhost:2,127.0.0.1:2 --gpus-per-rank 0 --timeout 60s --label none)
+run "$HNLAUNCH" "${roles[@]}" --stdin all --role b --after a --nodes 1 -n 2 md5sum : --role a --nodes 1 -n 1 --ready line:up sh -c 'sleep 1; echo up; exec md5sum' <blob
+exits '--stdin all waits for a role that starts later' 0
+is 'which reads all of it, as the others' "$(grep -v up "$OUT" | sort | uniq -c | sed 's/^ *//')" "3 $(md5sum <blob)"
+run "$HNLAUNCH" "${roles[@]}" --stdin 0 --role b --after a --nodes 1 -n 1 sh -c 'echo "b $(cat)"' : --role a --nodes 1 -n 1 --ready line:up sh -c 'sleep 1; echo up; sleep 1' <line
+exits '--stdin 0 waits for rank 0' 0
+has 'with the end' "$OUT" 'b a line'
+run "$HNLAUNCH" "${roles[@]}" --stdin 0 --role b --after a --nodes 1 -n 1 md5sum : --role a --nodes 1 -n 1 --ready line:up sh -c 'sleep 1; echo up; sleep 2' <blob
+has 'and much of it' "$OUT" "$(md5sum <blob)"
+# A role that is ready by its input holds none of it back from the next.
+run "$HNLAUNCH" "${roles[@]}" --stdin all --role b --after a --nodes 1 -n 1 sh -c 'echo "b $(cat)"' : --role a --nodes 1 -n 1 --ready line:up sh -c 'cat >/dev/null; echo up; sleep 1' <line
+exits 'a role reads its input before another starts' 0
+has 'which gets it, too' "$OUT" 'b a line'
 done_testing

@@ -168,6 +168,7 @@ static int on_refused(struct job *j, struct node *n, const struct frame *f, stru
 {
         struct refused m;
         struct cause c = attempt_cause(&j->attempt, CAUSE_REFUSED);
+        const struct intlist *ranks = &j->attempt.plan->nodes[n->index].ranks;
         int r = refused_decode(&m, f, err);
 
         if (r == 0)
@@ -184,6 +185,9 @@ static int on_refused(struct job *j, struct node *n, const struct frame *f, stru
         c.error = (int)m.error;
         snprintf(c.text, sizeof(c.text), "%s", m.text);
         attempt_fail(&j->attempt, &c);
+        for (size_t i = 0; i < ranks->n; i++)
+                if (turns_is_refused(j->attempt.turns, ranks->v[i]))
+                        stdin_pump_left(j->stdin_pump, ranks->v[i]);
         job_roles_refused(j->roles, n, &m);
         return 0;
 }
@@ -219,6 +223,7 @@ static int on_started(struct job *j, struct node *n, const struct frame *f, stru
             turns_take(j->attempt.turns, n->index, f->type, m.rank, err) < 0)
                 return -EPROTO;
         cluster_emit(&j->cluster, EVENT_RANK_STARTED, n->index, (int)m.rank, m.pid, NULL);
+        stdin_pump_started(j->stdin_pump, (int)m.rank);
         readiness_started(j->readiness, (int)m.rank);
         job_rank_started(j);
         job_roles_started(j->roles, (int)m.rank);

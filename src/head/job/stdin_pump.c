@@ -7,6 +7,9 @@
  * taken[] counts by rank the bytes for which the agent has sent a CREDIT. The pump is paused while
  * sent - min(taken) is a window or more; a rank without interest counts as UINT64_MAX. After the
  * last piece an empty piece tells the end.
+ *
+ * A rank is closed until it has started: its agent would drop the bytes. While a rank is closed all
+ * bytes are kept for it, so that the pump pauses early, and pieces go to each open rank by itself.
  */
 #include "head/job/stdin_pump.h"
 
@@ -41,6 +44,7 @@ struct stdin_source {
 };
 
 enum { CTRL_C = 3, INTERRUPTS = 3, INTERRUPTS_MS = 1000 };
+enum { KEPT_WINDOW = 32768 /* in place of MSG_WINDOW, while a rank is closed */ };
 
 /* When the last Ctrl-C came, in a ring. */
 struct interrupts {
@@ -55,6 +59,10 @@ struct stdin_pump {
         const struct attempt *attempt;
         int rank; /* that is sent the bytes, -1 = every rank */
         uint64_t sent, *taken;
+        bool *opened; /* by rank */
+        int n_closed; /* ranks that are to be opened */
+        char *kept;   /* the bytes sent so far, for these */
+        size_t n_kept;
         struct thread_pool *pool;
         struct stdin_source *source; /* NULL = none now */
         bool paused;
@@ -107,7 +115,7 @@ static void update_pause(struct stdin_pump *p)
                 least = MIN(least, p->taken[p->rank]);
         for (int r = 0; p->rank < 0 && r < p->attempt->plan->world_size; r++)
                 least = MIN(least, p->taken[r]);
-        paused = p->sent - least >= MSG_WINDOW;
+        paused = p->sent - least >= (p->n_closed ? KEPT_WINDOW : MSG_WINDOW);
         if (p->paused == paused)
                 return;
         p->paused = paused;
@@ -127,21 +135,48 @@ static void send_stdin(struct node *n, uint32_t rank, const void *data, size_t l
         node_flush(n);
 }
 
+static void send_to_rank(const struct stdin_pump *p, int rank, const void *data, size_t len)
+{
+        struct node *n = &p->cluster->nodes[p->attempt->plan->ranks[rank].node];
+
+        if (n->state == NODE_RUNNING)
+                send_stdin(n, (uint32_t)rank, data, len);
+}
+
+static void append_kept(struct stdin_pump *p, const void *data, size_t len)
+{
+        p->kept = xrealloc(p->kept, p->n_kept + len, 1);
+        memcpy(p->kept + p->n_kept, data, len);
+        p->n_kept += len;
+}
+
 /* Sends a piece; @len 0 = the end. */
 static void pump_piece(struct stdin_pump *p, const void *data, size_t len)
 {
-        const struct plan_rank *to = &p->attempt->plan->ranks[MAX(p->rank, 0)];
-        struct node *one = &p->cluster->nodes[to->node];
-
         p->ended |= !len;
-        if (p->rank < 0)
+        if (p->n_closed && len)
+                append_kept(p, data, len);
+        if (p->rank < 0 && !p->n_closed)
                 for (struct node *n = NULL; (n = cluster_each_running(p->cluster, n));)
                         send_stdin(n, MSG_EVERY_RANK, data, len);
-        else if (one->state == NODE_RUNNING)
-                send_stdin(one, (uint32_t)p->rank, data, len);
+        else
+                for (int r = 0; r < p->attempt->plan->world_size; r++)
+                        if (p->opened[r] && p->taken[r] != UINT64_MAX)
+                                send_to_rank(p, r, data, len);
         /* Also where no rank runs: the bytes are gone. */
         p->sent += len;
         update_pause(p);
+}
+
+/* The rank takes part from now on, or never will. */
+static void open_rank(struct stdin_pump *p, int rank)
+{
+        p->opened[rank] = true;
+        if (--p->n_closed)
+                return;
+        free(p->kept);
+        p->kept = NULL;
+        p->n_kept = 0;
 }
 
 /* An ioctl() to a terminal that has hung up fails with EIO, while read() returns 0 as at an end. */
@@ -303,6 +338,8 @@ struct stdin_pump *stdin_pump_create(struct cluster *c, const struct attempt *a,
         p->attempt = a;
         p->rank = rank;
         p->taken = xcalloc((size_t)a->plan->world_size, sizeof(*p->taken));
+        p->opened = xcalloc((size_t)a->plan->world_size, sizeof(*p->opened));
+        p->n_closed = rank < 0 ? a->plan->world_size : 1;
         p->pool = pool;
         return p;
 }
@@ -372,10 +409,26 @@ int stdin_pump_credit(struct stdin_pump *p, int rank, uint32_t bytes)
         return 0;
 }
 
+void stdin_pump_started(struct stdin_pump *p, int rank)
+{
+        if (!p || (p->rank >= 0 && rank != p->rank) || p->opened[rank])
+                return;
+        if (p->n_kept)
+                send_to_rank(p, rank, p->kept, p->n_kept);
+        if (p->ended)
+                send_to_rank(p, rank, NULL, 0);
+        open_rank(p, rank);
+        /* Any closed rank holds the pump back as much as all do. */
+        if (!p->n_closed)
+                update_pause(p);
+}
+
 void stdin_pump_left(struct stdin_pump *p, int rank)
 {
         if (!p || (p->rank >= 0 && rank != p->rank))
                 return;
+        if (!p->opened[rank])
+                open_rank(p, rank);
         p->taken[rank] = UINT64_MAX;
         update_pause(p);
 }
@@ -385,6 +438,8 @@ void stdin_pump_destroy(struct stdin_pump *p)
         if (!p)
                 return;
         leave_source(p);
+        free(p->kept);
+        free(p->opened);
         free(p->taken);
         free(p);
 }

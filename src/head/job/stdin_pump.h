@@ -2,8 +2,8 @@
 /*
  * Stdin pump: reads a terminal, pipe or file, for rank 0 or for every rank
  *
- * The bytes are read once and, for every rank, sent once per node. Reading pauses while the slowest
- * reading rank has a full window of bytes (MSG_WINDOW) under way.
+ * The bytes are read once and, for every rank, sent once per node when all ranks have started.
+ * Reading pauses while the slowest reading rank has a full window of bytes (MSG_WINDOW) under way.
  *
  * A run that lives without its terminal has one source after the other: that of each `hnlaunch
  * attach`. Such a source ends without an end for the ranks. Main loop's thread only.
@@ -42,6 +42,9 @@ void stdin_pump_outlive_terminal(struct stdin_pump *p);
 /* Leaves a terminal, without an end for the ranks. NULL is fine, here and below. */
 void stdin_pump_leave_terminal(struct stdin_pump *p);
 
+/* @rank has started: it gets what was read so far, and all that follows. Before, bytes wait for it,
+ * and at most 64 KiB are read. */
+void stdin_pump_started(struct stdin_pump *p, int rank);
 /* @rank has read so many bytes more. -EPROTO: more than were sent. */
 int stdin_pump_credit(struct stdin_pump *p, int rank, uint32_t bytes);
 /* @rank reads no more, and is not waited for. */
