@@ -162,6 +162,22 @@ else
     skip 'the shell that has a lock' 'needs flock (util-linux) and /proc/PID/syscall'
 fi
 
+# In a process namespace: the numbers of processes are those of this machine, and tools take the stacks.
+hn --local 1 --contain pidns sh -c 'read -r pid rest </proc/self/stat; [ "$pid" = $$ ]'
+if [[ $RC == 0 ]]; then
+    start --local 4 --contain pidns --label none "$BUILD/tests/clients/hanging" sleep 2 "$PWD/fifo"
+    met 'pidns' 4
+    names 'pidns: rank 2 is named' hang 2
+    says 'pidns: it is told what it does' ' does not: it sleeps in '
+    stack_has 'pidns: its stack is there' 2 'load_batch'
+    stack_has 'pidns: and those of the others' 0 'hn_barrier'
+    is 'pidns: its number is that of the process here' \
+        "$(tr '\0' '\n' <"/proc/$(field "ranks[2]['pid']")/environ" | grep '^HN_RANK=')" HN_RANK=2
+    stop_run
+else
+    skip 'ranks in a process namespace' 'no process namespaces with a /proc of their own here'
+fi
+
 is_no_hang() { # HOW TEXT
     local i
     start --local 4 --label none "$BUILD/tests/clients/hanging" "$1" 2

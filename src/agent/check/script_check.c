@@ -89,9 +89,13 @@ static void end_descendants(void)
         while (proc_any_child() && clock_ns() < end_ns) {
                 struct pids children = PIDS_INIT;
 
-                proc_children(getpid(), &children);
-                for (size_t i = 0; i < children.n; i++)
-                        kill(children.v[i], SIGKILL);
+                proc_children(proc_self(), &children);
+                for (size_t i = 0; i < children.n; i++) {
+                        pid_t child = proc_local(children.v[i]);
+
+                        if (child)
+                                kill(child, SIGKILL);
+                }
                 pids_finish(&children);
                 while (waitpid(-1, NULL, WNOHANG) > 0)
                         ;

@@ -13,6 +13,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -209,6 +211,55 @@ bool proc_is_traced(pid_t pid)
         return proc_read_stat(&p, pid) && p.state == 't';
 }
 
+/* --- numbers of processes --------------------------------------------------------------------- */
+
+/* Counts the namespaces from that of /proc down to that of this process: NSpid has a number for
+ * each, the outermost first. Source: proc_pid_status(5). */
+static size_t count_levels(void)
+{
+        CLEANUP(free_textp) char *line = proc_line("/proc/self/status", "\nNSpid:");
+        size_t n = 0;
+
+        while (line && proc_word(line, n))
+                n++;
+        /* Kernels before 4.1 have no such line. */
+        return n ? n - 1 : proc_self() == getpid() ? 0 : SIZE_MAX;
+}
+
+bool proc_is_outer(void)
+{
+        return count_levels() > 0;
+}
+
+pid_t proc_self(void)
+{
+        char link[32];
+        ssize_t n = readlink("/proc/self", link, sizeof(link) - 1);
+
+        link[n > 0 ? n : 0] = '\0';
+        return n > 0 ? parse_pid(link) : getpid();
+}
+
+pid_t proc_local(pid_t pid)
+{
+        size_t levels = count_levels();
+        CLEANUP(free_textp) char *line = NULL;
+        char path[64];
+        uint64_t number;
+
+        if (!levels)
+                return pid;
+        snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+        line = proc_line(path, "\nNSpid:");
+        return line && proc_number(line, levels, &number) ? (pid_t)number : 0;
+}
+
+bool proc_is_gone(pid_t pid)
+{
+        /* Not by /proc, which may hide the processes of other users. */
+        return !proc_is_outer() && kill(pid, 0) < 0 && errno == ESRCH;
+}
+
 /* --- children --------------------------------------------------------------------------------- */
 
 void proc_each(void (*fn)(void *ctx, pid_t pid), void *ctx)
@@ -284,7 +335,7 @@ bool proc_any_child(void)
 
         if (!any || info.si_pid)
                 return any; /* no child, or a child ready to be reaped */
-        proc_children(getpid(), &pids);
+        proc_children(proc_self(), &pids);
         /* A zombie held by a tracer cannot be reaped and counts as gone. */
         while (held < pids.n && proc_is_held(pids.v[held]))
                 held++;

@@ -52,6 +52,19 @@ bool proc_is_held(pid_t pid);
 /* True for a process stopped by its tracer. */
 bool proc_is_traced(pid_t pid);
 
+/* --- numbers of processes --------------------------------------------------------------------- */
+
+/* A child of the agent that is born in a process namespace has the agent's /proc, with numbers of
+ * the outer namespace. */
+
+bool proc_is_outer(void); /* /proc is that of an outer process namespace */
+pid_t proc_self(void);    /* the number of this process in /proc */
+/* Translates a number of /proc, of this process's namespace or below, to the number for kill(2) and
+ * ptrace(2). 0: gone, or not known. */
+pid_t proc_local(pid_t pid);
+/* Whether the process of this number in /proc has ended; false where that cannot be known. */
+bool proc_is_gone(pid_t pid);
+
 /* --- sets of processes ------------------------------------------------------------------------ */
 
 struct pids {

@@ -7,11 +7,9 @@
  */
 #include "agent/inspect/blocked.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/futex.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -234,7 +232,7 @@ static void add_holder(pid_t pid, char *to, size_t size)
         if (!o.n_others) { /* or its holders may not be read */
                 if (taker)
                         snprintf(to + len, size - len, " (process %d%s took it)", (int)taker,
-                                 kill(taker, 0) < 0 && errno == ESRCH ? ", which has ended," : "");
+                                 proc_is_gone(taker) ? ", which has ended," : "");
                 return;
         }
         proc_program(o.other, program, sizeof(program));

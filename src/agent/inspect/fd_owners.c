@@ -93,7 +93,7 @@ void fd_owners_find(struct fd_owners *o, pid_t self, const char *link, mode_t mo
         struct fd_search s = { .owners = o, .self = self, .link = link, .mode = mode };
 
         *o = (struct fd_owners){ 0 };
-        look_into_process(&s, getpid());
+        look_into_process(&s, proc_self());
         if (!o->n_others)
                 proc_each(look_into_process, &s);
 }

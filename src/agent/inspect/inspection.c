@@ -5,6 +5,10 @@
  * with the agent, and dies with the agent. The agent looks at the pipes by a timer, every LOOK_MS,
  * and hands whole frames on unchanged; a full uplink leaves the rest in the pipe, which stops the
  * child.
+ *
+ * With --contain pidns the child lives in the namespace of the ranks, with the agent's /proc: the
+ * numbers of processes in orders, answers and /proc are the agent's, and proc_local() translates
+ * for signals and tools.
  */
 #include "agent/inspect/inspection.h"
 
@@ -84,8 +88,9 @@ static _Noreturn void be_inspector(const struct inspection_work *work, int to, p
         reset_inspector_signals();
         keep_only_answers(to);
         prctl(PR_SET_PDEATHSIG, SIGTERM);
-        /* The agent may have ended before prctl(): no signal would come. */
-        if (getppid() == parent)
+        /* The agent may have ended before prctl(): no signal would come. 0: the agent is outside of
+         * the process namespace of its children, which ends with the agent. */
+        if (getppid() == parent || getppid() == 0)
                 work->run(work->ctx, to);
         _exit(0);
 }

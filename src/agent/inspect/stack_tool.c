@@ -5,7 +5,8 @@
  * has the agent's user and no other, because the environment of a rank would choose a program
  * started with the rights of the agent. A tool writes into two pipes, which are read at each step
  * and never waited for; beyond a limit bytes are dropped. At the time limit the whole group is
- * killed, and the traced process gets SIGCONT unless it was stopped before.
+ * killed, and the traced process gets SIGCONT unless it was stopped before. In a process namespace
+ * a tool has a /proc of its own, as the ranks do.
  */
 #include "agent/inspect/stack_tool.h"
 
@@ -18,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/contain/pidns.h"
 #include "agent/core/proc.h"
 #include "base/clock.h"
 #include "base/fd.h"
@@ -215,12 +217,20 @@ static int open_tool_pipe(int *ret_ours)
         return fds[1];
 }
 
+/* In the tool, before exec. */
+static int enter_namespace(void *ctx UNUSED)
+{
+        return pidns_child();
+}
+
 bool stack_run_start(struct stack_run *r, enum stack_tool tool, const char *path,
                      const struct stack_target *of, int64_t until)
 {
         CLEANUP(strv_finish) struct strv argv = STRV_INIT;
         struct spawn program = { .fds = { SPAWN_NULL, SPAWN_NULL, SPAWN_NULL } };
         struct proc_stat before;
+        /* The number of the process for the tool. */
+        const pid_t number = of->pid ? proc_local(of->pid) : 0;
         struct error err;
         int out, errors, rc;
 
@@ -229,11 +239,18 @@ bool stack_run_start(struct stack_run *r, enum stack_tool tool, const char *path
                 r->start_ticks = before.start_ticks;
         /* Without a process, as for a core file, no SIGCONT is sent. */
         r->was_stopped = !r->start_ticks || before.state == 'T';
+        if (of->pid && !number) {
+                buf_appends(&r->errors, "the number in the process namespace is not known");
+                return false;
+        }
+        /* With another /proc the number would be that of another process. */
+        if (of->pid && proc_is_outer())
+                program.enter = enter_namespace;
         strv_push(&argv, path);
         if (of->core)
                 fill_core_argv(&argv, tool, of);
         else
-                fill_tool_argv(&argv, tool, of->pid);
+                fill_tool_argv(&argv, tool, number);
         out = open_tool_pipe(&r->out);
         errors = open_tool_pipe(&r->err);
         program.argv = argv.v;
@@ -273,12 +290,15 @@ static void read_tool_stream(int *fd, struct buf *to, size_t max)
  * before stays so. */
 static void kill_tool(struct stack_run *r)
 {
+        pid_t number;
+
         kill(-r->pid, SIGKILL);
         while (waitpid(r->pid, NULL, 0) < 0 && errno == EINTR)
                 ;
         r->pid = 0;
-        if (!r->was_stopped)
-                kill(r->traced, SIGCONT);
+        number = r->was_stopped ? 0 : proc_local(r->traced);
+        if (number)
+                kill(number, SIGCONT);
 }
 
 /* True: the tool has ended, or was killed at its time limit. The caller takes .text and .errors. */

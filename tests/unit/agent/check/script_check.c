@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/contain/pidns.h"
+#include "agent/core/proc.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "lib/unit.h"
@@ -92,6 +94,41 @@ TEST(nothing_that_a_command_has_started_stays)
         assert_true(has_ended(path));
         assert_true(clock_ns() - begun < (int64_t)20 * 1000000000);
         unlink(path);
+}
+
+enum { NO_NAMESPACE = 77 };
+
+/* As an agent: the child that runs the command is born in a process namespace. */
+static _Noreturn void run_in_namespace(void)
+{
+        struct pidns p = { 0 };
+        struct error err;
+        struct script_end end;
+        int status;
+        pid_t pid;
+
+        if (pidns_enter(&p, &err) < 0)
+                _exit(NO_NAMESPACE);
+        pid = fork();
+        if (!pid)
+                _exit(!script_run(&end, "sleep 1000 & echo up", "/", 30000) || proc_any_child());
+        if (waitpid(pid, &status, 0) != pid)
+                _exit(1);
+        _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+}
+
+TEST(nothing_stays_in_a_process_namespace)
+{
+        int status;
+        pid_t pid = fork();
+
+        if (!pid)
+                run_in_namespace();
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFEXITED(status));
+        if (WEXITSTATUS(status) == NO_NAMESPACE)
+                skip();
+        assert_int_equal(WEXITSTATUS(status), 0);
 }
 
 TEST(a_folder_that_is_not_there_is_replaced)

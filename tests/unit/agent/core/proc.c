@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "agent/contain/contain.h"
+#include "agent/contain/pidns.h"
 #include "agent/core/job_dir.h"
 #include "agent/core/proc.h"
 #include "base/fd.h"
@@ -217,6 +218,68 @@ TEST(a_runtime_folder_that_refuses_is_passed_over)
         assert_null(strstr(d.path, "/nowhere"));
         job_dir_remove(&d);
         unsetenv("XDG_RUNTIME_DIR");
+}
+
+enum { NO_NAMESPACE = 77 };
+
+/* Runs in a process namespace with the /proc of the outer one. */
+static bool has_translated_numbers(void)
+{
+        struct pids children = PIDS_INIT;
+        const pid_t pid = fork();
+        bool ok;
+
+        if (!pid)
+                pause();
+        proc_children(proc_self(), &children);
+        ok = proc_is_outer() && children.n == 1 && proc_local(children.v[0]) == pid &&
+             proc_local(proc_self()) == getpid() && !proc_local(INT32_MAX) && !proc_is_gone(pid);
+        pids_finish(&children);
+        kill(pid, SIGKILL);
+        return ok && waitpid(pid, NULL, 0) == pid;
+}
+
+static _Noreturn void enter_namespace(void)
+{
+        struct pidns p = { 0 };
+        struct error err;
+        int status;
+        pid_t pid;
+
+        if (pidns_enter(&p, &err) < 0)
+                _exit(NO_NAMESPACE);
+        pid = fork();
+        if (!pid)
+                _exit(!has_translated_numbers());
+        if (waitpid(pid, &status, 0) != pid)
+                _exit(1);
+        _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+}
+
+TEST(numbers_are_translated_in_a_process_namespace)
+{
+        int status;
+        pid_t pid = fork();
+
+        if (!pid)
+                enter_namespace();
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFEXITED(status));
+        if (WEXITSTATUS(status) == NO_NAMESPACE)
+                skip();
+        assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+TEST(numbers_stay_without_a_process_namespace)
+{
+        const pid_t pid = start("exec sleep 60", "A=1", SPAWN_NULL);
+
+        assert_false(proc_is_outer());
+        assert_int_equal(proc_self(), getpid());
+        assert_int_equal(proc_local(pid), pid);
+        assert_false(proc_is_gone(pid));
+        end(pid);
+        assert_true(proc_is_gone(pid));
 }
 
 static int become_subreaper(void **state UNUSED)
