@@ -261,5 +261,21 @@ touch end.1
 finish
 exits 'the job ends after its restart' 0
 wait "$LOOKER"
+
+# A role that starts later, on a node that is sampled by then.
+rm -f end
+mkfifo never
+start -w localhost:2 --gpus-per-rank 0 --label none --main b --role a --nodes 1 -n 1 --ready "file:$PWD/a.is.ready" sh -c 'echo a runs; exec cat never' : \
+    --role b --on a --per-node --after a sh -c 'until [ -e end ]; do :; done'
+ok 'a role runs' wait_for lines_are "$OUT" 1
+look
+ok 'and is sampled' wait_for true_of '"cpu_percent" in h'
+touch a.is.ready
+busy='sorted(k.get("busy_percent", -1) for k in r)'
+ok 'so is the role that follows, and how busy both are' wait_for true_of "len(r) == 2 and 0 <= $busy[0] < 30 and $busy[1] > 70"
+touch end
+finish
+exits 'the second role ends' 0
+wait "$LOOKER"
 nothing_left 'nothing is left'
 done_testing

@@ -28,18 +28,25 @@ enum {
         LOOK_RANK_MS = 2, /* ... and for each rank at least: 500 ranks in a second */
 };
 
+/* The looks at a rank since the last sample. */
+struct rank_looks {
+        uint32_t rank;
+        struct wait_count count;
+};
+
 struct rank_samples {
         struct uplink *up;
         const struct node_attempt *attempt;
         struct world_stores *stores;
         uv_timer_t timer;
-        uv_timer_t look;           /* runs while the head wants samples */
-        struct wait_count *counts; /* by place in the attempt's workers; NULL = no looks */
-        size_t n_counts;
+        uv_timer_t look;          /* runs while the head wants samples */
+        struct rank_looks *looks; /* by place in the attempt's workers, as of begin_looks() */
+        size_t n_looks;
         struct sampler sampler;
         struct gpu_sampler gpus;
         uint32_t ordered_ms; /* between two samples for the head; 0 = it wants none */
         struct node_trace *trace;
+        bool begun;           /* ranks of the attempt were started */
         uint64_t recorded_ms; /* of the loop: when the trace is to get the next sample */
 };
 
@@ -98,6 +105,13 @@ static void note_store_wait(void *ctx, const struct relay_client *c, uint32_t ra
                 s->waits[i] |= s->ranks.v[i]->rank == rank;
 }
 
+/* Returns the looks at the rank at place @i. NULL: none, for ranks leave their places when others
+ * start again. */
+static struct wait_count *find_looks(struct rank_samples *s, size_t i, uint32_t rank)
+{
+        return i < s->n_looks && s->looks[i].rank == rank ? &s->looks[i].count : NULL;
+}
+
 /* Counts whether each rank waits right now: for the store, or by what the kernel tells of its
  * busiest process. */
 static void on_look_due(uv_timer_t *timer)
@@ -107,11 +121,13 @@ static void on_look_due(uv_timer_t *timer)
         struct store_waits waits = { ranks, xcalloc(ranks.n, sizeof(bool)) };
 
         world_stores_each_local(s->stores, note_store_wait, &waits);
-        for (size_t i = 0; i < ranks.n && i < s->n_counts; i++) {
+        for (size_t i = 0; i < ranks.n; i++) {
+                struct wait_count *count = find_looks(s, i, ranks.v[i]->rank);
                 pid_t pid = get_rank_pid(ranks.v[i]);
 
-                wait_looks_count(&s->counts[i], pid ? sampler_busiest(&s->sampler, pid) : 0,
-                                 waits.waits[i]);
+                if (count)
+                        wait_looks_count(count, pid ? sampler_busiest(&s->sampler, pid) : 0,
+                                         waits.waits[i]);
         }
         free(waits.waits);
 }
@@ -119,20 +135,28 @@ static void on_look_due(uv_timer_t *timer)
 static void stop_looks(struct rank_samples *s)
 {
         uv_timer_stop(&s->look);
-        free(s->counts);
-        s->counts = NULL;
-        s->n_counts = 0;
+        free(s->looks);
+        s->looks = NULL;
+        s->n_looks = 0;
 }
 
-/* The pause grows with the number of ranks, to keep the cost at a small part of a core. */
+/* Makes a place for each rank of the attempt, with the looks so far. The pause grows with the
+ * number of ranks, to keep the cost at a small part of a core. */
 static void begin_looks(struct rank_samples *s)
 {
-        size_t n = node_attempt_ranks(s->attempt).n;
-        uint64_t ms = MAX(LOOK_RANK_MS * n, (uint64_t)LOOK_MS);
+        const struct node_ranks ranks = node_attempt_ranks(s->attempt);
+        uint64_t ms = MAX(LOOK_RANK_MS * ranks.n, (uint64_t)LOOK_MS);
+        struct rank_looks *looks = xcalloc(ranks.n, sizeof(*looks));
 
-        stop_looks(s);
-        s->n_counts = n;
-        s->counts = xcalloc(s->n_counts, sizeof(*s->counts));
+        for (size_t i = 0; i < ranks.n; i++) {
+                looks[i].rank = ranks.v[i]->rank;
+                for (size_t k = 0; k < s->n_looks; k++)
+                        if (s->looks[k].rank == looks[i].rank)
+                                looks[i].count = s->looks[k].count;
+        }
+        free(s->looks);
+        s->looks = looks;
+        s->n_looks = ranks.n;
         uv_timer_start(&s->look, on_look_due, ms, ms);
 }
 
@@ -148,12 +172,12 @@ static void take_sample(struct rank_samples *s, struct sample *m)
                               .n_ranks = (uint32_t)ranks.n };
         for (size_t i = 0; i < ranks.n; i++) {
                 const struct worker *w = ranks.v[i];
+                struct wait_count *count = find_looks(s, i, w->rank);
                 uint64_t heard_ns = worker_heard_ns(w);
 
                 pids[i] = get_rank_pid(w);
                 m->ranks[i].rank = w->rank;
-                m->ranks[i].busy =
-                        i < s->n_counts ? wait_looks_take(&s->counts[i]) : SAMPLE_USE_UNKNOWN;
+                m->ranks[i].busy = count ? wait_looks_take(count) : SAMPLE_USE_UNKNOWN;
                 /* 0 stands for a rank without any output. */
                 m->ranks[i].quiet_ds = heard_ns ? get_tenths(heard_ns, waits.now_ns) + 1 : 0;
         }
@@ -193,7 +217,7 @@ static void schedule_samples(struct rank_samples *s)
 
         if (node_attempt_is_idle(s->attempt) || !s->ordered_ms)
                 stop_looks(s);
-        else if (!s->counts)
+        else
                 begin_looks(s);
         if (node_attempt_is_idle(s->attempt))
                 uv_timer_stop(&s->timer);
@@ -208,14 +232,19 @@ static void schedule_samples(struct rank_samples *s)
 
 void rank_samples_begin(struct rank_samples *s)
 {
-        /* A short run pays for no samples in its trace. */
-        gpu_sampler_begin(&s->gpus);
-        s->recorded_ms = uv_now(s->timer.loop) + RECORD_AFTER_MS;
+        /* Further worlds, and ranks that start again, belong to the attempt. */
+        if (!s->begun) {
+                gpu_sampler_begin(&s->gpus);
+                /* A short run pays for no samples in its trace. */
+                s->recorded_ms = uv_now(s->timer.loop) + RECORD_AFTER_MS;
+        }
+        s->begun = true;
         schedule_samples(s);
 }
 
 void rank_samples_end(struct rank_samples *s)
 {
+        s->begun = false;
         uv_timer_stop(&s->timer);
         stop_looks(s);
         sampler_reset(&s->sampler);

@@ -27,7 +27,7 @@ struct rank_samples *rank_samples_create(uv_loop_t *loop, struct uplink *up,
 void rank_samples_close(struct rank_samples *s); /* let the loop turn once more */
 void rank_samples_destroy(struct rank_samples *s);
 
-/* Ranks were started, or all have ended. */
+/* Ranks were started, of one of the worlds or again; all have ended. */
 void rank_samples_begin(struct rank_samples *s);
 void rank_samples_end(struct rank_samples *s);
 /* Takes SAMPLE of the head, for @samples, a struct rank_samples. */
