@@ -225,6 +225,9 @@ static void take_head_records(struct call *c)
                         c->over = true;
                 buf_consume(&c->head.in, rec.whole);
         }
+        /* Bytes behind the end are for nobody, and would add up until the agent has ended. */
+        if (c->over)
+                buf_clear(&c->head.in);
 }
 
 /* Seals what the agent has written. A closed stream is the end of the agent's output. */
@@ -240,12 +243,15 @@ static void take_agent_bytes(struct call *c)
         buf_finish(&plain);
 }
 
-/* A signalfd merges signals of one kind, so waitpid() asks for this child by number. */
+/* A signalfd merges signals of one kind, so waitpid() asks for this child by number. The number of
+ * a reaped agent may belong to another process. */
 static void take_call_signals(struct call *c)
 {
         struct signalfd_siginfo s;
 
         while (read(c->signals, &s, sizeof(s)) == (ssize_t)sizeof(s)) {
+                if (c->ended)
+                        continue;
                 if (s.ssi_signo != SIGCHLD)
                         kill(c->agent, (int)s.ssi_signo);
                 else if (waitpid(c->agent, &c->status, WNOHANG) == c->agent)
