@@ -170,7 +170,7 @@ static int listen_everywhere(int port)
 }
 
 int dial_listener_open(struct dial_listener *l, uv_loop_t *loop, const char *host, int port,
-                       struct error *err)
+                       uv_close_cb closed, struct error *err)
 {
         int fd = host ? listen_on(host, port) : -EADDRNOTAVAIL, r;
 
@@ -188,7 +188,7 @@ int dial_listener_open(struct dial_listener *l, uv_loop_t *loop, const char *hos
                 r = uv_listen((uv_stream_t *)&l->tcp, SOMAXCONN, on_connection);
         if (r == 0)
                 return 0;
-        uv_close((uv_handle_t *)&l->tcp, NULL);
+        uv_close((uv_handle_t *)&l->tcp, closed);
         return err_set(err, -r, "cannot listen on port %d: %s", port, uv_strerror(r));
 }
 

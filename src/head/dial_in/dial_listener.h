@@ -34,10 +34,11 @@ struct dial_listener {
 
 /* Opens the port at the first address of @host on this machine and within reach of others; at
  * all addresses if there is none, as behind a translated address or where node 0 knows itself as
- * localhost, or if @host is NULL. The other fields of @l are set. -errno with @err: in use, for
- * example; no handle is left open. */
+ * localhost, or if @host is NULL. The other fields of @l are set, and zero in .tcp. -errno with
+ * @err: in use, for example. If libuv has refused the port, .tcp is a handle by then (type UV_TCP),
+ * which is being closed, with @closed. */
 int dial_listener_open(struct dial_listener *l, uv_loop_t *loop, const char *host, int port,
-                       struct error *err);
+                       uv_close_cb closed, struct error *err);
 /* Drops connections without JOIN in time; to be called several times a second. */
 void dial_listener_tick(struct dial_listener *l);
 /* Counts a connection of no node. */

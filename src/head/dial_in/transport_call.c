@@ -497,11 +497,12 @@ static int open_round_port(struct call_round *r, struct error *err)
         r->listener.ops = &call_peer_ops;
         r->listener.owner = r;
         /* At all addresses, on a port chosen by the kernel. */
-        ret = dial_listener_open(&r->listener, r->t->loop, NULL, 0, err);
+        ret = dial_listener_open(&r->listener, r->t->loop, NULL, 0, on_round_listener_closed, err);
+        /* Also a handle that is being closed after a failure keeps the round. */
+        r->handles += r->listener.tcp.type == UV_TCP;
         if (ret < 0)
                 return ret;
         r->listening = true;
-        r->handles++;
         if (uv_tcp_getsockname(&r->listener.tcp, (struct sockaddr *)&own, &len) < 0)
                 return err_set(err, EADDRNOTAVAIL, "the port for the agents has no number");
         return ntohs(own.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&own)->sin6_port

@@ -526,10 +526,11 @@ struct transport *transport_dial_in_create(uv_loop_t *loop, struct dial_in *d, s
         t->listener.rejects = &d->rejects;
         t->listener.ops = t->munge ? &munge_peer_ops : &peer_ops;
         t->listener.owner = t;
-        t->listening =
-                (t->munge || d->secret.kind != DIAL_SECRET_MUNGE) &&
-                dial_listener_open(&t->listener, loop, d->place.host, d->place.port, err) == 0;
-        t->handles += t->listening;
+        t->listening = (t->munge || d->secret.kind != DIAL_SECRET_MUNGE) &&
+                       dial_listener_open(&t->listener, loop, d->place.host, d->place.port,
+                                          on_dial_listener_closed, err) == 0;
+        /* Also a handle that is being closed after a failure keeps the transport. */
+        t->handles += t->listener.tcp.type == UV_TCP;
         if (!t->listening) {
                 destroy_dial_transport(&t->transport);
                 return NULL;
