@@ -30,7 +30,7 @@ enum {
         WORLD_RANKS = 2,
 };
 
-/* A rank under watch. @pid 0 = the rank has ended; the place is not used again in the attempt. */
+/* A rank under watch. @pid 0 = the place is free. */
 struct watched_world {
         pid_t pid;
         uint32_t rank;
@@ -41,7 +41,6 @@ struct watched_world {
 struct world_watch {
         uv_timer_t timer;
         struct watched_world ranks[WORLD_RANKS];
-        size_t n;
         uint64_t start_ms;
         bool told;
         bool (*is_unused)(void *ctx, uint32_t rank);
@@ -133,7 +132,7 @@ static void on_world_watch(uv_timer_t *timer)
         struct world_watch *w = timer->data;
         uint64_t now = uv_now(timer->loop), age = now - w->start_ms;
 
-        for (size_t i = 0; i < w->n; i++) {
+        for (size_t i = 0; i < WORLD_RANKS; i++) {
                 struct watched_world *r = &w->ranks[i];
 
                 if (!r->pid || !w->is_unused(w->ctx, r->rank))
@@ -166,9 +165,13 @@ struct world_watch *world_watch_create(uv_loop_t *loop, bool (*is_unused)(void *
 /* Two ranks are enough to see the mistake, and looks at all ranks of a node would cost too much. */
 void world_watch_add(struct world_watch *w, pid_t pid, uint32_t rank)
 {
-        if (w->n == WORLD_RANKS)
+        size_t i = 0;
+
+        while (i < WORLD_RANKS && w->ranks[i].pid)
+                i++;
+        if (i == WORLD_RANKS)
                 return;
-        w->ranks[w->n++] = (struct watched_world){ .pid = pid, .rank = rank };
+        w->ranks[i] = (struct watched_world){ .pid = pid, .rank = rank };
         w->start_ms = uv_now(w->timer.loop);
         uv_timer_start(&w->timer, on_world_watch, OFTEN_MS, 0);
 }
@@ -180,7 +183,7 @@ enum rank_mpi world_watch_end(struct world_watch *w, pid_t pid)
         enum mpi_family family = MPI_FAMILY_NONE;
         bool any = false;
 
-        for (size_t i = 0; i < w->n; i++) {
+        for (size_t i = 0; i < WORLD_RANKS; i++) {
                 if (w->ranks[i].pid == pid) {
                         family = w->ranks[i].family;
                         w->ranks[i].pid = 0;
@@ -197,7 +200,7 @@ enum rank_mpi world_watch_end(struct world_watch *w, pid_t pid)
 void world_watch_stop(struct world_watch *w)
 {
         uv_timer_stop(&w->timer);
-        w->n = 0;
+        memset(w->ranks, 0, sizeof(w->ranks));
         w->told = false;
 }
 

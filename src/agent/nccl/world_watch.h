@@ -24,8 +24,8 @@ struct world_watch *world_watch_create(uv_loop_t *loop, bool (*is_unused)(void *
                                        void *ctx);
 /* Stops, and frees @w in the next turn of the loop. */
 void world_watch_destroy(struct world_watch *w);
-/* Watches one more rank until the rank ends; more than two are ignored. Warns (HN511) when a rank
- * is alone for long. */
+/* Watches one more rank until the rank ends; a third at a time is ignored. Warns (HN511) when a
+ * rank is alone for long. */
 void world_watch_add(struct world_watch *w, pid_t pid, uint32_t rank);
 /* Ends the watch of a rank without use of PMI or PMIx. Returns RANK_MPI_ALONE_OPEN_MPI,
  * RANK_MPI_ALONE_MPICH, or RANK_MPI_UNUSED if no trace of MPI_Init() was seen. */
