@@ -393,14 +393,18 @@ static void tick(uv_timer_t *t)
                                                         .count = (int64_t)p->wanted });
 }
 
-/* Another agent has none of the files, and may run on another machine. Only between two pushes: the
- * links of the tree to this node are made anew by the next push. */
+/* Another agent has none of the files, and may run on another machine. The node stays in the list
+ * of the parent until the next push makes all lists anew: other nodes of the last push still
+ * answer, and have their lists walked. */
 void job_push_forget(struct job_push *p, size_t node)
 {
-        push_want_finish(&p->nodes[node].want);
-        free(p->nodes[node].result);
-        set_push_state(p, &p->nodes[node], PUSH_NOT);
-        p->nodes[node] = (struct job_push_node){ 0 };
+        struct job_push_node *s = &p->nodes[node];
+
+        push_want_finish(&s->want);
+        free(s->result);
+        set_push_state(p, s, PUSH_NOT);
+        *s = (struct job_push_node){ .first_child = s->first_child,
+                                     .next_sibling = s->next_sibling };
 }
 
 /* Queues nodes without the files, with a share of the memory as credit, and links the children of
