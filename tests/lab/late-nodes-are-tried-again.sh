@@ -50,5 +50,16 @@ finish
 exits 'Ctrl-C ends the wait' 130
 K_MPI_JOB_ROLE=launcher OMPI_MCA_orte_default_hostfile=$TMP/hostfile lab_hn -o ssh.connect_retry=0 true
 exits 'an option wins over the default of the Operator' 68
+
+# The parent of a node in the tree. It has no rank in the world of the child, and hands over its order all the same.
+lab sshd node001 stop
+lab sshd node002 start
+lab_start -v -o ssh.connect_retry=1m --tree 1 -w node001:1,node002:1 --gpus-per-rank 0 --label none \
+    --role a --nodes 1 -n 1 sh -c 'echo "a $(hostname)"' : --role b --nodes 1 -n 1 sh -c 'echo "b $(hostname)"'
+ok 'the parent of a node is waited for' wait_for tried_again 'node001: '
+lab sshd node001 start
+finish
+exits 'the job of both runs when it has come' 0
+is 'on the child, too' "$(sort "$OUT" | xargs)" 'a node001 b node002'
 lab_nothing_left 'nothing is left'
 done_testing

@@ -149,10 +149,12 @@ static void on_retry(uv_timer_t *timer)
         c->retry.pause_ms = MIN(2 * c->retry.pause_ms, (uint64_t)RETRY_MOST_MS);
         for (size_t i = 0; i < c->n_nodes; i++) {
                 struct node *n = &c->nodes[i];
+                bool has_children = n->has_children;
 
                 if (!n->again)
                         continue;
                 node_renew(n);
+                n->has_children = has_children; /* they wait for the node */
                 node_connect(n, c->remote, c->options->user, c->options->start_timeout_ms);
         }
 }
