@@ -336,10 +336,13 @@ static void suspend_process(uv_timer_t *t)
                 return;
         }
         raise(SIGSTOP);
-        /* SIGCONT has come. */
-        beat_nodes(&h->timer);
-        ping_everyone(h, h->beat_ns);
-        uv_timer_start(&h->timer, beat_nodes, heartbeat_interval_ms(h), heartbeat_interval_ms(h));
+        /* SIGCONT has come. Idle agents, too, wait for a ping that ends their patience. */
+        if (h->beat_ns) {
+                beat_nodes(&h->timer);
+                uv_timer_start(&h->timer, beat_nodes, heartbeat_interval_ms(h),
+                               heartbeat_interval_ms(h));
+        }
+        ping_everyone(h, clock_ns());
 }
 
 void heartbeat_suspend(struct heartbeat *h)
@@ -373,6 +376,7 @@ void heartbeat_stop(struct heartbeat *h)
         notice_end(h);
         tell_silence(h);
         uv_timer_stop(&h->timer);
+        h->beat_ns = 0;
         h->pushing = false;
 }
 

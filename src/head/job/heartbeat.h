@@ -36,8 +36,8 @@ struct heartbeat {
         void *ctx;
         uv_timer_t timer, suspend;
         int suspend_tries;
-        int64_t beat_ns;
-        bool pushing; /* nodes store files: more patience */
+        int64_t beat_ns; /* the last; 0 = stopped. @timer also rests for a suspend */
+        bool pushing;    /* nodes store files: more patience */
         struct silence_news fell_silent, spoke_again;
 };
 

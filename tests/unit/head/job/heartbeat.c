@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks of a lost node are dead when it is given up, or a restart knows how long to wait. */
+/* Ranks of a lost node are dead when it is given up, or a restart knows how long to wait. Ctrl-Z
+ * begins no beats. */
 #include "head/job/heartbeat.h"
 
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "head/job/attempt.h"
 #include "head/job/cluster.h"
 #include "lib/unit.h"
 
@@ -70,4 +76,51 @@ TEST(this_machine_has_a_minute)
                 assert_int_equal(heartbeat_silence_ms(&w.heartbeat, &w.node), want[i][1]);
                 assert_int_equal(heartbeat_agent_ms(&w.heartbeat, &w.node), want[i][1]);
         }
+}
+
+/* Suspends the process until SIGCONT, then ends it: with 1 if there are beats. */
+static void suspend_and_end(struct world *w, bool start, bool stop)
+{
+        struct attempt a = { .outcome = OUTCOME_INIT };
+        uv_loop_t loop;
+
+        uv_loop_init(&loop);
+        w->cluster.loop = &loop;
+        heartbeat_init(&w->heartbeat, &w->cluster, &a, NULL, NULL);
+        if (start)
+                heartbeat_start(&w->heartbeat, false);
+        if (stop)
+                heartbeat_stop(&w->heartbeat);
+        heartbeat_suspend(&w->heartbeat);
+        uv_ref((uv_handle_t *)&w->heartbeat.suspend);
+        while (uv_is_active((uv_handle_t *)&w->heartbeat.suspend))
+                uv_run(&loop, UV_RUN_ONCE);
+        _exit(uv_is_active((uv_handle_t *)&w->heartbeat.timer));
+}
+
+/* Whether the heart of another process beats after a suspend. */
+static bool beats_again(bool start, bool stop)
+{
+        struct world w;
+        int status;
+        pid_t pid;
+
+        make_world(&w, 30000, false);
+        pid = fork();
+        assert_true(pid >= 0);
+        if (!pid)
+                suspend_and_end(&w, start, stop);
+        assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+        assert_true(WIFSTOPPED(status));
+        kill(pid, SIGCONT);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFEXITED(status));
+        return WEXITSTATUS(status);
+}
+
+TEST(a_suspend_starts_no_heartbeat)
+{
+        assert_false(beats_again(false, false));
+        assert_true(beats_again(true, false));
+        assert_false(beats_again(true, true));
 }
