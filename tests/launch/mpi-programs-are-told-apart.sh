@@ -179,6 +179,9 @@ has "MPICH's" "$ERR" "ranks 0 and 1 were each a world of one: the variables PMI_
 hn --local 2 -x ONLY=1 ./world open_mpi.
 exits 'one of two: no failure' 0
 has 'but a warning' "$ERR" 'warning[HN407]: rank 1 on localhost uses MPI (Open MPI)'
+hn --local 2 --max-restarts 1 sh -c 'if [ "$RANK" = "$HN_RESTART" ]; then ./world open_mpi.; elif [ "$RANK" = 1 ]; then sleep 3; exit 3; fi'
+exits 'one of two in each of two attempts: no failure' 0
+has 'of which there were two' "$ERR" 'restart 1 of 1: rank 1'
 hn --local 2 --mpi none ./world open_mpi.
 exits '--mpi none: no failure' 0
 lacks 'and no word' "$ERR" '[HN'

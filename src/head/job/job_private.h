@@ -71,11 +71,11 @@ struct job_orders {
 
 /* What is told once. */
 struct job_told {
-        bool lone_rank;   /* HN407 */
-        int alone;        /* 1 + the first rank whose MPI was a world of one; 0 = none */
-        bool known_bad;   /* HN408 */
-        uint32_t nccl;    /* version of the newest EVENT_LIBRARY; 0 = none */
-        bool logs_failed; /* a file of the run directory cannot be written */
+        bool lone_rank; /* HN407 */
+        int alone; /* 1 + the first rank of the attempt whose MPI was a world of one; 0 = none */
+        bool known_bad;                   /* HN408 */
+        uint32_t nccl;                    /* version of the newest EVENT_LIBRARY; 0 = none */
+        bool logs_failed;                 /* a file of the run directory cannot be written */
         int stream_error[MSG_STDERR + 1]; /* errno of the first failed write of output */
 };
 

@@ -399,6 +399,7 @@ static void forget_attempt(struct job *j)
         uv_timer_stop(&j->timers.stop);
         job_drain_forget(j->orders.drain);
         j->orders.held = false;
+        j->told.alone = 0;
         outcome_finish(&j->attempt.outcome);
         j->history.lost_bytes = job_lost_bytes(j);
         printer_destroy(j->attempt.printer);
