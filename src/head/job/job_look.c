@@ -54,14 +54,16 @@ bool job_inspect(struct job *j, size_t node, const struct inspect_order *o)
         return true;
 }
 
-/* Nodes connected or ordered later get the interval with the order (job_launch.c). */
+/* Nodes connected or ordered later get the interval with the order (job_launch.c). A GONE node may
+ * have ranks of the next attempt, and would go on with the interval that it has. */
 void job_sample(struct job *j, uint32_t interval_ms)
 {
         j->orders.samples_ms = interval_ms;
         for (size_t i = 0; i < j->cluster.n_nodes; i++) {
                 struct node *n = &j->cluster.nodes[i];
 
-                if (n->state != NODE_READY && n->state != NODE_RUNNING)
+                if (n->state != NODE_READY && n->state != NODE_RUNNING &&
+                    (n->state != NODE_GONE || n->ended))
                         continue;
                 number_encode(&n->out, MSG_SAMPLE, interval_ms);
                 node_flush(n);
