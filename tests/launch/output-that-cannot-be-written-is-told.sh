@@ -79,6 +79,25 @@ else
     skip 'a file on a full file system is named' 'needs a mount of a tmpfs'
 fi
 
+# EIO is the end of a terminal that has hung up, and of a file the fault of its disk.
+if "$WORKERS/inject" count true 2>/dev/null; then
+    file=$PWD/disk
+    on_bad_disk() { # ARGUMENT...
+        RC=0
+        timeout -k 5 60 "$WORKERS/inject" -o report head write:file 1 5@disk "$HNLAUNCH" "$@" >"$file" 2>"$ERR" || RC=$?
+    }
+    on_bad_disk --local 1 echo said
+    has 'a write to a bad disk' report hit
+    exits 'a file on a bad disk: output of a rank' 73
+    has 'the bytes that are missing are told' "$ERR" "warning[HN813]: 5 bytes of rank 0 were not written to standard output ($file): Input/output error"
+    on_bad_disk --on-hup detach --local 1 sh -c 'echo said; exec sleep 30'
+    exits 'also where the run outlives its terminal' 73
+    verdict_has 'the last line names the file' ": cannot write to stdout ($file): Input/output error"
+    lacks 'no terminal is gone' "$ERR" 'the terminal is gone'
+else
+    skip 'a file on a bad disk is named' 'cannot hold system calls here'
+fi
+
 # What is longer than 4 KiB is cut: the events of 60 ranks.
 RC=0
 (

@@ -51,8 +51,12 @@ static void on_printer_broken(void *ctx, uint8_t stream, const char *what, int e
         struct job *j = ctx;
         char text[512];
 
-        /* A write to a terminal that has hung up fails before SIGHUP comes. */
-        if (stream && (j->orders.hung_up || (error == EIO && job_outlive_terminal(j))))
+        if (stream && j->orders.hung_up)
+                return;
+        /* A write to a terminal that has hung up fails before SIGHUP comes. EIO of a file is that
+         * of its disk. */
+        if (stream && error == EIO && printer_is_terminal(j->attempt.printer, stream) &&
+            job_outlive_terminal(j))
                 return;
         snprintf(text, sizeof(text), "cannot write to %s: %s", what, strerror(error));
         if (stream == MSG_STDOUT)

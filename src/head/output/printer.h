@@ -129,7 +129,9 @@ bool printer_holds(const struct printer *o, int rank);
  * grants the ranks credit for them and for all that follow. To be called again until nothing is
  * pending. */
 void printer_abandon(struct printer *o, bool files);
+/* Whether stdout (MSG_STDOUT) or stderr is a terminal, also one that has hung up meanwhile. */
+bool printer_is_terminal(const struct printer *o, uint8_t stream);
 /* Counts the bytes that stdout and stderr of hnlaunch did not get, except where the reader is gone
- * (EPIPE, EIO). Adds their ranks to @ranks. */
+ * (EPIPE, EIO of a terminal). Adds their ranks to @ranks. */
 size_t printer_unwritten(const struct printer *o, struct intlist *ranks);
 void printer_destroy(struct printer *o); /* NULL is fine; pending must be 0 */

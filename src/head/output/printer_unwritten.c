@@ -76,6 +76,11 @@ bool printer_is_filing(struct printer *o, unsigned calls)
         return waiting && o->files_still < calls;
 }
 
+bool printer_is_terminal(const struct printer *o, uint8_t stream)
+{
+        return o->terminals[stream]->is_tty;
+}
+
 size_t printer_unwritten(const struct printer *o, struct intlist *ranks)
 {
         size_t n = 0;
@@ -86,10 +91,10 @@ size_t printer_unwritten(const struct printer *o, struct intlist *ranks)
                 for (int s = MSG_STDOUT; s <= MSG_STDERR; s++) {
                         const struct printer_stream *st = o->streams[s][r];
                         int error = sink_error(o->terminals[s]->sink);
+                        bool hung_up = error == EIO && o->terminals[s]->is_tty;
 
-                        /* EPIPE: the reader of the pipe has ended, as in `| head`. EIO: the
-                         * terminal was hung up. */
-                        if (st && error != EPIPE && error != EIO)
+                        /* EPIPE: the reader of the pipe has ended, as in `| head`. */
+                        if (st && error != EPIPE && !hung_up)
                                 n += st->dropped + st->came - st->shown;
                 }
                 if (n > before)
