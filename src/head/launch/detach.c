@@ -24,6 +24,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "head/launch/launch_private.h"
+#include "head/options/program_options.h"
 #include "head/output/say.h"
 #include "head/run/logind.h"
 #include "head/run/recorder.h"
@@ -32,7 +33,8 @@
 struct detach {
         struct launch *launch;
         int report;      /* --detach: a byte to the parent when all ranks have been started; -1 */
-        int to_start;    /* ranks not started yet */
+        bool *started;   /* by rank: has started in this attempt, or need not be waited for */
+        int to_start;    /* the other ranks */
         bool has_room;   /* @room and @limit are open handles */
         uv_async_t room; /* the recorder has room again */
         uv_timer_t limit;
@@ -164,17 +166,47 @@ static int await_start(struct launch *l, pid_t child, int report)
         return EX_SIGNAL + WTERMSIG(status);
 }
 
+/* An attempt begins, with the ranks of the plan. */
+static void await_all_ranks(struct detach *a)
+{
+        free(a->started);
+        a->to_start = a->launch->plan.world_size;
+        a->started = xcalloc((size_t)a->to_start, sizeof(*a->started));
+}
+
+/* A rank may start several times in an attempt (--restart-scope), and counts once. */
+static void count_start(struct detach *a, int rank)
+{
+        a->to_start -= !a->started[rank];
+        a->started[rank] = true;
+}
+
+/* Ranks of a role that waits for another one start later. */
+static void leave_out_role(struct detach *a, const char *role)
+{
+        const struct plan *plan = &a->launch->plan;
+
+        for (int i = 0; i < plan->world_size; i++)
+                if (!strcmp(options_role(&a->launch->o, (size_t)plan->ranks[i].program)->name,
+                            role))
+                        count_start(a, i);
+}
+
 static void on_launch_event(void *ctx, const struct event *e)
 {
         struct launch *l = ctx;
         struct detach *a = l->streams.detach;
 
-        if (e->kind == EVENT_RUN_START)
-                a->to_start = (int)e->value;
+        if (!a || a->report < 0)
+                return;
+        if (e->kind == EVENT_RUN_START || e->kind == EVENT_RESTART || e->kind == EVENT_RUN_SHRUNK)
+                await_all_ranks(a);
         if (e->kind == EVENT_ROLE_WAITS)
-                /* Ranks of a role that waits for another one start later. */
-                a->to_start -= (int)e->count;
-        if (e->kind != EVENT_RANK_STARTED || a->report < 0 || --a->to_start > 0)
+                leave_out_role(a, e->brief);
+        if (e->kind != EVENT_RANK_STARTED)
+                return;
+        count_start(a, e->rank);
+        if (a->to_start > 0)
                 return;
         /* All ranks are started: from here on the run outlives parent and terminal. */
         prctl(PR_SET_PDEATHSIG, 0);
@@ -269,6 +301,7 @@ void detach_finish(struct launch *l)
         if (!a)
                 return;
         fd_close(a->report);
+        free(a->started);
         l->streams.detach = NULL;
         if (!a->has_room) {
                 free(a);
