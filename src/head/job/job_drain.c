@@ -34,6 +34,13 @@
  * the other ranks to answer, or to fail for lack of the ended ranks. */
 enum { SAME_ORDER_MS = 2000, PEERS_MS = 5000 };
 
+enum rank_save {
+        RANK_RUNS,
+        RANK_ANSWERED, /* called hn_drained(), and has not ended */
+        RANK_LEFT,     /* has ended without either, as far as is known */
+        RANK_SAVED,    /* has answered or exited with 0, and has ended */
+};
+
 struct job_drain {
         struct cluster *cluster;
         struct attempt *attempt;
@@ -48,9 +55,9 @@ struct job_drain {
         bool due_stopped;         /* its ranks have been told to end, and the time is the others' */
         struct intlist signalled; /* nodes, since the time below */
         int64_t signalled_ms;     /* clock_ms(); 0 = never */
-        bool *answered;           /* by rank: hn_drained(); NULL = none has */
-        int n_answered;           /* of these, the ranks that have not ended */
-        int n_saved;              /* ranks that have answered or exited with 0, and have ended */
+        uint8_t *saves;           /* by rank: enum rank_save; NULL = none has ended or answered */
+        int n_answered;           /* ranks that are RANK_ANSWERED */
+        int n_saved;              /* ranks that are RANK_SAVED */
         bool ended;               /* the attempt ends because of them */
 };
 
@@ -315,26 +322,51 @@ static void end_if_all_answered(struct job_drain *d)
                 end_drained(d, d->n_answered ? "all ranks have saved" : "all ranks have ended");
 }
 
+static uint8_t *save_of(struct job_drain *d, int rank)
+{
+        if (!d->saves)
+                d->saves = xcalloc((size_t)d->attempt->plan->world_size, sizeof(*d->saves));
+        return &d->saves[rank];
+}
+
 void job_drain_rank_ended(struct job_drain *d, int rank, bool well)
 {
-        bool answered = d->answered && d->answered[rank];
+        uint8_t *save = save_of(d, rank);
+        bool answered = *save == RANK_ANSWERED;
 
         d->n_answered -= answered;
         d->n_saved += answered || well;
+        *save = answered || well ? RANK_SAVED : RANK_LEFT;
         end_if_all_answered(d);
         if (is_draining(d) && d->due_stopped && has_due_ended(d))
                 end_within(d, PEERS_MS);
 }
 
-/* An answer before the question does not count. */
+void job_drain_rank_again(struct job_drain *d, int rank)
+{
+        uint8_t *save = save_of(d, rank);
+
+        d->n_answered -= *save == RANK_ANSWERED;
+        d->n_saved -= *save == RANK_SAVED;
+        *save = RANK_RUNS;
+}
+
+/* An answer before the question does not count. One that the end of the rank has overtaken does,
+ * but the rank counts as ended already. */
 void job_drain_answered(struct job_drain *d, int rank)
 {
+        uint8_t *save;
+
         if (!d->nodes.n && d->attempt->state == JOB_RUNNING)
                 return;
-        if (!d->answered)
-                d->answered = xcalloc((size_t)d->attempt->plan->world_size, sizeof(*d->answered));
-        d->n_answered += !d->answered[rank];
-        d->answered[rank] = true;
+        save = save_of(d, rank);
+        if (*save == RANK_RUNS) {
+                *save = RANK_ANSWERED;
+                d->n_answered++;
+        } else if (*save == RANK_LEFT) {
+                *save = RANK_SAVED;
+                d->n_saved++;
+        }
         end_if_all_answered(d);
 }
 
@@ -380,8 +412,8 @@ void job_drain_forget(struct job_drain *d)
         strv_finish(&d->orders);
         intlist_finish(&d->signalled);
         d->signalled_ms = 0;
-        free(d->answered);
-        d->answered = NULL;
+        free(d->saves);
+        d->saves = NULL;
         d->n_answered = d->n_saved = 0;
         d->ended = d->due_stopped = false;
 }

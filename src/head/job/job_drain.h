@@ -49,6 +49,8 @@ bool job_drain_any(const struct job_drain *d);
  * has done one of both. */
 void job_drain_rank_ended(struct job_drain *d, int rank, bool well);
 void job_drain_answered(struct job_drain *d, int rank);
+/* A rank starts again within the attempt: nothing of the old process counts. */
+void job_drain_rank_again(struct job_drain *d, int rank);
 /* A rank or node has failed. True: a host is drained, and the attempt ends for that. */
 bool job_drain_failed(struct job_drain *d);
 /* Whether each rank has exited with 0 in this attempt, or called hn_drained() before its end. */

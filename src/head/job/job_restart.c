@@ -626,8 +626,10 @@ static void forget_ranks(struct job *j, int failed)
 {
         const struct role_span s = job_roles_find_scope(j->roles, failed);
 
-        for (int i = s.first; i < s.first + s.size; i++)
+        for (int i = s.first; i < s.first + s.size; i++) {
                 outcome_forget(&j->attempt.outcome, i, job_roles_has_ended(j->roles, i));
+                job_drain_rank_again(j->orders.drain, i);
+        }
 }
 
 /* Starts the ranks again if that is allowed after the failure of a rank. */
