@@ -510,6 +510,7 @@ static enum job_again begin_again(struct job *j, struct plan *plan, const struct
         if (c->node >= 0)
                 snprintf(host, sizeof(host), "%s", j->config.hosts->v[c->node].name);
         ms = c->kind == CAUSE_DRAIN ? 0 : next_backoff_ms(j);
+        job_status_settle(j->status);
         drop_leaving(j);
         if (next)
                 retire_nodes(j, next->retired);

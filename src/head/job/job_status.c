@@ -283,6 +283,12 @@ static void finish_round(uv_timer_t *t)
                 r->done(r->ctx);
 }
 
+void job_status_settle(struct job_status *s)
+{
+        if (s->round.reasons)
+                finish_round(&s->round.timer);
+}
+
 /* Begins the table with the knowledge of the head itself. */
 static void begin_table(struct job_status *s)
 {

@@ -30,6 +30,9 @@ void job_status_free(struct job_status *s);
 
 /* The ranks were started: the clocks begin, anew for another attempt. */
 void job_status_launched(struct job_status *s);
+/* Ends a round of questions without the answers still to come. No rank runs, and the plan is about
+ * to change: the table of the round has the ranks of the plan as it is. */
+void job_status_settle(struct job_status *s);
 void job_status_output(struct job_status *s, int rank); /* a rank has written */
 void job_status_joined(struct job_status *s, int rank);
 void job_status_ended(struct job_status *s, int rank);

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A round of questions ends with its attempt; two ranks on a node each. */
+#include "head/job/job_status.h"
+
+#include "head/job/attempt.h"
+#include "head/job/cluster.h"
+#include "head/job/job.h"
+#include "head/model/rank_board.h"
+#include "head/status/rank_table.h"
+#include "lib/unit.h"
+#include "wire/status_msg.h"
+
+enum { NODES = 2 };
+
+struct world {
+        uv_loop_t loop;
+        struct options options;
+        struct host host[NODES];
+        struct hosts hosts;
+        struct node nodes[NODES];
+        struct plan_node plan_nodes[NODES];
+        struct plan_rank ranks[NODES];
+        struct plan_world worlds[1];
+        struct plan plan;
+        struct events events;
+        struct rank_board_row rows[NODES];
+        struct rank_board board;
+        struct cluster cluster;
+        struct attempt attempt;
+        struct job_config config;
+        struct job_status *status;
+        int taken;
+};
+
+static int set_up(void **state)
+{
+        static char names[NODES][4] = { "n0", "n1" };
+        struct world *w = xcalloc(1, sizeof(*w));
+
+        uv_loop_init(&w->loop);
+        events_init(&w->events);
+        for (int i = 0; i < NODES; i++) {
+                w->host[i].name = names[i];
+                node_init(&w->nodes[i], &w->loop, i, &w->host[i], NULL, NULL, NULL);
+                w->nodes[i].state = NODE_RUNNING;
+                w->plan_nodes[i] = (struct plan_node){ .host = (size_t)i, .n_ranks = 1 };
+                intlist_add(&w->plan_nodes[i].ranks, i);
+                w->ranks[i] = (struct plan_rank){ .rank = i, .node = i };
+                w->rows[i] =
+                        (struct rank_board_row){ .joined_ms = -1, .step = -1, .written_us = -1 };
+        }
+        w->hosts = (struct hosts){ .v = w->host, .n = NODES };
+        w->worlds[0] = (struct plan_world){ 0, NODES, NODES };
+        w->plan = (struct plan){ w->plan_nodes, NODES, w->ranks, NODES, NODES, w->worlds, 1 };
+        w->board = (struct rank_board){
+                .events = &w->events, .plan = &w->plan, .rows = w->rows, .n = NODES
+        };
+        w->cluster = (struct cluster){ .loop = &w->loop,
+                                       .options = &w->options,
+                                       .hosts = &w->hosts,
+                                       .events = &w->events,
+                                       .nodes = w->nodes,
+                                       .n_nodes = NODES };
+        w->attempt =
+                (struct attempt){ .state = JOB_RUNNING, .plan = &w->plan, .outcome = OUTCOME_INIT };
+        w->config.ranks = &w->board;
+        w->status = job_status_create(&w->cluster, &w->attempt, &w->config);
+        *state = w;
+        return 0;
+}
+
+static int tear_down(void **state)
+{
+        struct world *w = *state;
+
+        job_status_close(w->status);
+        for (int i = 0; i < NODES; i++)
+                node_close(&w->nodes[i]);
+        uv_run(&w->loop, UV_RUN_DEFAULT);
+        job_status_free(w->status);
+        for (int i = 0; i < NODES; i++) {
+                node_finish(&w->nodes[i]);
+                intlist_finish(&w->plan_nodes[i].ranks);
+        }
+        assert_int_equal(uv_loop_close(&w->loop), 0);
+        free(w);
+        return 0;
+}
+
+static void take_table(void *ctx, const struct rank_table *t)
+{
+        struct world *w = ctx;
+
+        assert_int_equal(t->n, NODES);
+        w->taken++;
+}
+
+TEST_WITH(set_up, tear_down, a_round_ends_before_the_plan_changes)
+{
+        const struct node_status answer = { .number = 1 };
+        struct world *w = *state;
+
+        job_status_launched(w->status);
+        assert_true(job_status_take_table(w->status, take_table, w));
+        assert_true(job_status_take(w->status, 0, &answer));
+        assert_int_equal(w->taken, 0);
+        w->attempt.state = JOB_OVER;
+        job_status_settle(w->status);
+        assert_int_equal(w->taken, 1);
+
+        /* The next attempt goes on without the second node, whose answer is late. */
+        w->plan.world_size = w->plan.num_nodes = w->worlds[0].size = w->worlds[0].num_nodes = 1;
+        w->plan_nodes[1].n_ranks = 0;
+        w->board.n = 1;
+        w->attempt.state = JOB_RUNNING;
+        job_status_launched(w->status);
+        assert_true(job_status_take(w->status, 1, &answer));
+        job_status_settle(w->status);
+        assert_int_equal(w->taken, 1);
+}
