@@ -135,7 +135,7 @@ struct job *job_create(const struct job_config *config, struct error *err)
         j->push = job_push_create(&j->cluster, &j->attempt, &j->heartbeat, j->config.run_id);
         j->status = job_status_create(&j->cluster, &j->attempt, &j->config);
         j->roles = job_roles_create(&j->cluster, &j->attempt, &j->config, &job_roles_ops, j);
-        j->orders.drain = job_drain_create(&j->cluster, &j->attempt, job_stop_for, j);
+        j->orders.drain = job_drain_create(&j->cluster, &j->attempt, j->roles, job_stop_for, j);
         j->pool = thread_pool_create(&j->loop, WRITERS, err);
         if (!j->pool || cluster_open(&j->cluster, &j->config, err) < 0) {
                 job_destroy(j);

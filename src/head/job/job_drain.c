@@ -25,6 +25,7 @@
 #include "base/memory.h"
 #include "head/job/attempt.h"
 #include "head/job/cluster.h"
+#include "head/job/job_roles.h"
 #include "head/job/turns.h"
 #include "head/job/world_servers.h"
 #include "head/nodes/program_link.h"
@@ -44,6 +45,7 @@ enum rank_save {
 struct job_drain {
         struct cluster *cluster;
         struct attempt *attempt;
+        const struct job_roles *roles; /* NULL = the job has none */
         void (*end)(void *ctx, const struct cause *c);
         void *ctx;
         uv_timer_t timer;         /* the time of the ranks */
@@ -81,6 +83,7 @@ static void end_drained(struct job_drain *d, const char *how)
 }
 
 static void on_drain_time_over(uv_timer_t *t);
+static void end_if_all_answered(struct job_drain *d);
 
 /* Brings the time forward to @ms from now. */
 static void end_within(struct job_drain *d, int64_t ms)
@@ -208,6 +211,7 @@ int job_drain_order(struct job_drain *d, size_t node, int64_t in_ms, const char 
                 strv_push(&d->orders, by);
         }
         tell_ranks(d, n, in_ms);
+        end_if_all_answered(d); /* all may wait to start again */
         return 0;
 }
 
@@ -313,12 +317,15 @@ bool job_drain_any(const struct job_drain *d)
 
 /* ---- answers ---- */
 
+/* Ranks that wait to start again within the attempt have nothing to save: they start with the next
+ * one (order_ranks_again()). */
 static void end_if_all_answered(struct job_drain *d)
 {
         const struct attempt *a = d->attempt;
 
         if (is_draining(d) &&
-            a->outcome.exited + (size_t)d->n_answered >= (size_t)a->plan->world_size)
+            a->outcome.exited + (size_t)d->n_answered + job_roles_count_waiting(d->roles) >=
+                    (size_t)a->plan->world_size)
                 end_drained(d, d->n_answered ? "all ranks have saved" : "all ranks have ended");
 }
 
@@ -349,6 +356,7 @@ void job_drain_rank_again(struct job_drain *d, int rank)
         d->n_answered -= *save == RANK_ANSWERED;
         d->n_saved -= *save == RANK_SAVED;
         *save = RANK_RUNS;
+        end_if_all_answered(d);
 }
 
 /* An answer before the question does not count. One that the end of the rank has overtaken does,
@@ -392,13 +400,14 @@ bool job_drain_all_saved(const struct job_drain *d)
 
 /* ---- life ---- */
 
-struct job_drain *job_drain_create(struct cluster *c, struct attempt *a,
+struct job_drain *job_drain_create(struct cluster *c, struct attempt *a, const struct job_roles *r,
                                    void (*end)(void *ctx, const struct cause *c), void *ctx)
 {
         struct job_drain *d = xcalloc(1, sizeof(*d));
 
         d->cluster = c;
         d->attempt = a;
+        d->roles = r;
         d->end = end;
         d->ctx = ctx;
         cluster_init_timer(c, &d->timer, d);

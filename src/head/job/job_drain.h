@@ -21,9 +21,11 @@ struct attempt;
 struct cause;
 struct cluster;
 struct job_drain;
+struct job_roles;
 
-/* @end(@ctx) records the cause, and stops the ranks that are left. All pointers are borrowed. */
-struct job_drain *job_drain_create(struct cluster *c, struct attempt *a,
+/* @r NULL: the job has no roles. @end(@ctx) records the cause, and stops the ranks that are left.
+ * All pointers are borrowed. */
+struct job_drain *job_drain_create(struct cluster *c, struct attempt *a, const struct job_roles *r,
                                    void (*end)(void *ctx, const struct cause *c), void *ctx);
 /* Closes the timer; job_drain_free() after the loop has turned. */
 void job_drain_close(struct job_drain *d);
@@ -49,7 +51,8 @@ bool job_drain_any(const struct job_drain *d);
  * has done one of both. */
 void job_drain_rank_ended(struct job_drain *d, int rank, bool well);
 void job_drain_answered(struct job_drain *d, int rank);
-/* A rank starts again within the attempt: nothing of the old process counts. */
+/* A rank ends, or has ended, for a restart within the attempt: nothing of the old process counts.
+ */
 void job_drain_rank_again(struct job_drain *d, int rank);
 /* A rank or node has failed. True: a host is drained, and the attempt ends for that. */
 bool job_drain_failed(struct job_drain *d);

@@ -645,6 +645,14 @@ void job_launch(struct job *j, const struct job_launch *l)
                 start_stdin(j, l);
 }
 
+static bool is_leaving(void *ctx)
+{
+        const struct job *j = ctx;
+
+        return job_drain_any(j->orders.drain);
+}
+
 const struct job_roles_ops job_roles_ops = { .order_worlds = order_worlds,
                                              .order_again = order_again,
+                                             .is_leaving = is_leaving,
                                              .finish = job_finish };

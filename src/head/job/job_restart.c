@@ -667,6 +667,7 @@ bool job_starts_again(struct job *j, const struct cause *c, int status, int code
         if (job_roles_is_ending(j->roles, c->rank) && !outcome_failed(&j->attempt.outcome)) {
                 readiness_ended(j->readiness, c->rank);
                 job_roles_ended(j->roles, c->rank, code, 0);
+                job_drain_rank_again(j->orders.drain, c->rank);
                 return true;
         }
         return !stopped && job_roles_can_restart(j->roles, c->rank, code) &&

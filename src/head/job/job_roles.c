@@ -58,7 +58,7 @@ struct job_roles {
         bool over;                    /* the last decision was taken */
 };
 
-static void order_ranks_again(void *ctx, int role, const struct role_span *s);
+static bool order_ranks_again(void *ctx, const struct role_span *s);
 
 struct job_roles *job_roles_create(struct cluster *c, struct attempt *a,
                                    const struct job_config *config, const struct job_roles_ops *ops,
@@ -229,7 +229,12 @@ bool job_roles_await(const struct job_roles *r, size_t node)
 /* Keeps job_wait() going while no node runs ranks, but some are still to be ordered. */
 bool job_roles_wait(const struct job_roles *r)
 {
-        return is_order_open(r) && (!job_roles_have_begun(r) || role_again_waits(r->again));
+        return is_order_open(r) && (!job_roles_have_begun(r) || role_again_count_waiting(r->again));
+}
+
+size_t job_roles_count_waiting(const struct job_roles *r)
+{
+        return r ? role_again_count_waiting(r->again) : 0;
 }
 
 /* --- sentences -------------------------------------------------------------------------------- */
@@ -591,18 +596,20 @@ void job_roles_refused(struct job_roles *r, struct node *n, const struct refused
 /* --- restarts --------------------------------------------------------------------------------- */
 
 /* The pause is over. Each world with ranks in the span has one restart more; worlds of a span are
- * neighbours. Does nothing if the job has been stopped meanwhile. */
-static void order_ranks_again(void *ctx, int role UNUSED, const struct role_span *s)
+ * neighbours. The ranks do not start if the job has been stopped meanwhile, or leaves a host: then
+ * they start with the next attempt. */
+static bool order_ranks_again(void *ctx, const struct role_span *s)
 {
         struct job_roles *r = ctx;
         const struct plan *plan = r->attempt->plan;
 
-        if (!is_order_open(r))
-                return;
+        if (!is_order_open(r) || r->ops->is_leaving(r->ctx))
+                return false;
         for (int i = s->first; i < s->first + s->size; i++)
                 if (i == s->first || plan->ranks[i].world != plan->ranks[i - 1].world)
                         role_again_count(r->again, (uint32_t)plan->ranks[i].world);
         r->ops->order_again(r->ctx, r->launch, s);
+        return true;
 }
 
 int job_roles_restarts(const struct job_roles *r, uint32_t world)

@@ -30,6 +30,8 @@ struct job_roles_ops {
         void (*order_worlds)(void *ctx, const struct job_launch *l);
         /* Sends the orders of ranks that have ended and start again. */
         void (*order_again)(void *ctx, const struct job_launch *l, const struct role_span *s);
+        /* Whether the attempt is about to end, so that no ranks start again within it. */
+        bool (*is_leaving)(void *ctx);
         /* The job has reached its goal, @why. A failure goes to attempt.failed(). */
         void (*finish)(void *ctx, const char *why);
 };
@@ -82,6 +84,8 @@ struct role_span job_roles_find_scope(const struct job_roles *r, int rank);
 bool job_roles_has_ended(const struct job_roles *r, int rank);
 /* They do, in place of job_roles_ended(). Others of them are told to end first. */
 void job_roles_restart(struct job_roles *r, int rank);
+/* Returns how many ranks have ended for such a restart, and have not been ordered. */
+size_t job_roles_count_waiting(const struct job_roles *r);
 /* Whether @rank has to end for such a restart: its end is neither failure nor success. */
 bool job_roles_is_ending(const struct job_roles *r, int rank);
 /* Returns how often ranks of a world have started again so; of the job. */

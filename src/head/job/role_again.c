@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Each span of ranks that ends or waits has an entry in the list; the timer is set for the first
- * that is due. An entry of ranks that end is dropped when these have ended.
+ * that is due. An entry of ranks that end is dropped when these have ended; ranks that must not
+ * begin any more keep theirs to the end of the attempt.
  */
 #include "head/job/role_again.h"
 
@@ -21,7 +22,7 @@ enum {
 struct again_span {
         struct role_span ranks;
         int role;       /* to be ordered; -1 = to be killed */
-        int64_t due_ms; /* clock_ms() */
+        int64_t due_ms; /* clock_ms(); INT64_MAX = not in this attempt */
 };
 
 /* By the first rank of a span. */
@@ -33,7 +34,7 @@ struct again_crashes {
 struct role_again {
         struct cluster *cluster;
         uint32_t grace_ms;
-        void (*begin)(void *ctx, int role, const struct role_span *s);
+        bool (*begin)(void *ctx, const struct role_span *s);
         void *ctx;
         uv_timer_t timer;
         struct again_span *spans;
@@ -55,7 +56,7 @@ static void set_again_timer(struct role_again *a)
 
         for (size_t i = 0; i < a->n; i++)
                 first = MIN(first, a->spans[i].due_ms);
-        if (a->n)
+        if (first < INT64_MAX)
                 uv_timer_start(&a->timer, on_again_due,
                                (uint64_t)MAX(first - clock_ms(), INT64_C(0)), 0);
         else
@@ -93,8 +94,8 @@ static void on_again_due(uv_timer_t *t)
                 a->spans[i] = a->spans[--a->n];
                 if (s.role < 0)
                         kill_span(a, &s.ranks);
-                else
-                        a->begin(a->ctx, s.role, &s.ranks);
+                else if (!a->begin(a->ctx, &s.ranks))
+                        add_again_span(a, (struct again_span){ s.ranks, s.role, INT64_MAX });
         }
         set_again_timer(a);
 }
@@ -158,12 +159,14 @@ uint64_t role_again_start(struct role_again *a, int role, const struct role_span
         return ms;
 }
 
-bool role_again_waits(const struct role_again *a)
+size_t role_again_count_waiting(const struct role_again *a)
 {
+        size_t n = 0;
+
         for (size_t i = 0; i < a->n; i++)
                 if (a->spans[i].role >= 0)
-                        return true;
-        return false;
+                        n += (size_t)a->spans[i].ranks.size;
+        return n;
 }
 
 /* ---- counts ---- */
@@ -187,8 +190,7 @@ int role_again_of_world(const struct role_again *a, uint32_t world)
 /* ---- life cycle ---- */
 
 struct role_again *role_again_create(struct cluster *c, uint32_t grace_ms,
-                                     void (*begin)(void *ctx, int role, const struct role_span *s),
-                                     void *ctx)
+                                     bool (*begin)(void *ctx, const struct role_span *s), void *ctx)
 {
         struct role_again *a = xcalloc(1, sizeof(*a));
 

@@ -17,9 +17,10 @@
 struct cluster;
 struct role_again;
 
-/* @begin: the time is over, the ranks of @s of the role are to be ordered. All is borrowed. */
+/* @begin: the time is over, the ranks of @s are to be ordered. False: not in this attempt, and they
+ * wait to its end. All is borrowed. */
 struct role_again *role_again_create(struct cluster *c, uint32_t grace_ms,
-                                     void (*begin)(void *ctx, int role, const struct role_span *s),
+                                     bool (*begin)(void *ctx, const struct role_span *s),
                                      void *ctx);
 void role_again_close(struct role_again *a); /* role_again_free() after the loop has turned */
 void role_again_free(struct role_again *a);
@@ -31,8 +32,8 @@ void role_again_stop(struct role_again *a, const struct role_span *s);
 /* All these ranks have ended: they are ordered at once, or after a pause. Returns its length in
  * milliseconds. */
 uint64_t role_again_start(struct role_again *a, int role, const struct role_span *s);
-/* Whether ranks are to be ordered again. */
-bool role_again_waits(const struct role_again *a);
+/* Returns how many ranks are to be ordered again. */
+size_t role_again_count_waiting(const struct role_again *a);
 
 /* Counts a restart of ranks of a world. */
 void role_again_count(struct role_again *a, uint32_t world);

@@ -58,7 +58,7 @@ static int set_up(void **state)
                                   .plan = &w->plan,
                                   .stores = world_servers_create(&ops, w, &w->plan, hosts, 1 << 20),
                                   .outcome = OUTCOME_INIT };
-        w->drain = job_drain_create(&w->cluster, &w->attempt, note_end, w);
+        w->drain = job_drain_create(&w->cluster, &w->attempt, NULL, note_end, w);
         *state = w;
         return 0;
 }
