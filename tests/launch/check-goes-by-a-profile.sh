@@ -36,9 +36,9 @@ hn check --local 1 --profile site.ini
 exits 'mistakes: 78' 78
 has 'an unknown key has its place' "$ERR" 'site.ini:3:1'
 has '... and a better one' "$ERR" 'did you mean `shm_per_rank`?'
-has 'a value that is no size' "$ERR" 'tmp_free is no size'
+has 'a value that is no size' "$ERR" 'tmp_free: `much` is no size'
 has '... has its place' "$ERR" 'site.ini:4:12'
-has 'an unknown weight' "$ERR" 'thp is not ignore, warn or fail'
+has 'an unknown weight' "$ERR" 'thp: `maybe` is not ignore, warn or fail'
 has 'an unknown check' "$ERR" 'unknown key `kernl`'
 lacks 'no node is asked' "$OUT" reach
 hn check --local 1 --profile nowhere.ini

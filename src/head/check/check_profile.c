@@ -133,12 +133,23 @@ static void refuse_profile_key(struct profile_reader *r, const char *key, const 
         diag_help(diag, "%s", help);
 }
 
+/* @what: "is no size". A value is marked in its line from @at on. */
+static struct diag *refuse_profile_value(struct profile_reader *r, const char *key,
+                                         const char *value, const char *at, const char *what)
+{
+        struct diag *diag =
+                *value ? diag_add(r->d, HN_CONFIG_VALUE, EX_CONFIG, "%s: `%s` %s", key, value, what)
+                       : diag_add(r->d, HN_CONFIG_VALUE, EX_CONFIG, "%s has no value", key);
+
+        mark_profile(r, diag, at, MAX(strlen(value), (size_t)1));
+        return diag;
+}
+
 /* Takes a line of [limit]. @at: the value within r->line. A wrong value leaves the limit undefined:
  * the caller drops the profile. */
 static void take_limit(struct profile_reader *r, const char *key, const char *value, const char *at)
 {
         const char *keys[CHECK_LIMITS], *near;
-        struct diag *diag;
         size_t i = 0;
 
         while (i < CHECK_LIMITS && strcmp(limit_table[i].key, key) != 0)
@@ -156,12 +167,11 @@ static void take_limit(struct profile_reader *r, const char *key, const char *va
         }
         if (parse_limit(&r->to->limits[i], value, limit_table[i].unit))
                 return;
-        diag = diag_add(r->d, HN_CONFIG_VALUE, EX_CONFIG, "%s is no %s", key,
-                        limit_table[i].unit == LIMIT_BYTES     ? "size"
-                        : limit_table[i].unit == LIMIT_SECONDS ? "time"
-                                                               : "number");
-        mark_profile(r, diag, at, MAX(strlen(value), (size_t)1));
-        diag_help(diag, "for example %s = %s", key,
+        diag_help(refuse_profile_value(r, key, value, at,
+                                       limit_table[i].unit == LIMIT_BYTES     ? "is no size"
+                                       : limit_table[i].unit == LIMIT_SECONDS ? "is no time"
+                                                                              : "is no number"),
+                  "for example %s = %s", key,
                   limit_table[i].unit == LIMIT_BYTES     ? "64M"
                   : limit_table[i].unit == LIMIT_SECONDS ? "0.5s"
                                                          : "4096");
@@ -170,14 +180,10 @@ static void take_limit(struct profile_reader *r, const char *key, const char *va
 /* Takes a line of [check]. Of two lines for a check the last one counts. */
 static void take_move(struct profile_reader *r, const char *name, const char *value, const char *at)
 {
-        struct diag *diag;
-
-        if (!strcmp(value, "ignore") || !strcmp(value, "warn") || !strcmp(value, "fail")) {
+        if (!strcmp(value, "ignore") || !strcmp(value, "warn") || !strcmp(value, "fail"))
                 strv_env_set(&r->to->moves, name, value);
-                return;
-        }
-        diag = diag_add(r->d, HN_CONFIG_VALUE, EX_CONFIG, "%s is not ignore, warn or fail", name);
-        mark_profile(r, diag, at, MAX(strlen(value), (size_t)1));
+        else
+                refuse_profile_value(r, name, value, at, "is not ignore, warn or fail");
 }
 
 /* Takes "key = value"; @line is changed, and has the text of r->line. A # behind a value belongs to

@@ -73,15 +73,16 @@ TEST(mistakes_are_told_with_their_place)
         expect_error("[limit]\nshm_per_rnk = 1G\n", HN_CONFIG_KEY, 2, "unknown key `shm_per_rnk`");
         assert_diag_has(&diags, "did you mean `shm_per_rank`?");
         expect_error("[limit]\nshm_per_rank = much\n", HN_CONFIG_VALUE, 2,
-                     "shm_per_rank is no size");
+                     "shm_per_rank: `much` is no size");
         expect_error("[limit]\nshm_per_rank = 5 X\n", HN_CONFIG_VALUE, 2,
-                     "shm_per_rank is no size");
-        expect_error("[limit]\nfiles = 5M\n", HN_CONFIG_VALUE, 2, "files is no number");
-        expect_error("[limit]\nfiles = -5\n", HN_CONFIG_VALUE, 2, "files is no number");
-        expect_error("[limit]\nclock =\n", HN_CONFIG_VALUE, 2, "clock is no time");
+                     "shm_per_rank: `5 X` is no size");
+        expect_error("[limit]\nfiles = 5M\n", HN_CONFIG_VALUE, 2, "files: `5M` is no number");
+        expect_error("[limit]\nfiles = -5\n", HN_CONFIG_VALUE, 2, "files: `-5` is no number");
+        expect_error("[limit]\nclock =\n", HN_CONFIG_VALUE, 2, "clock has no value");
+        expect_error("[limit]\nclock = 5h\n", HN_CONFIG_VALUE, 2, "clock: `5h` is no time");
         expect_error("\n\nfiles = 5\n", HN_CONFIG_KEY, 3, "unknown key `files`");
         expect_error("[check]\nthp = maybe\n", HN_CONFIG_VALUE, 2,
-                     "thp is not ignore, warn or fail");
+                     "thp: `maybe` is not ignore, warn or fail");
         expect_error("[check]\nthq = warn\n", HN_CONFIG_KEY, 2, "unknown key `thq`");
         expect_error("[expect]\ngpu = 8\n", HN_CONFIG_KEY, 2, "unknown key `gpu`");
         expect_error("[expect]\ngpu.driver\n", HN_CONFIG_LINE, 2,
