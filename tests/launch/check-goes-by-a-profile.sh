@@ -31,7 +31,7 @@ hn check --local 1 --profile site.ini
 exits 'another value warns' 0
 row '... with both' "kernel +warn +1 +localhost: $(uname -r | sed 's/[+.]/\\&/g'), expected 2\.4\.\*"
 
-printf '[limit]\n\nshm_per_rnk = 1G\ntmp_free = much\n[check]\nthp = maybe\nkernl = warn\n' >site.ini
+printf '[limit]\n\nshm_per_rnk = 1G\ntmp_free = much\n[check]\nthp = maybe\nkernl = warn\n[expect]\nnet.bandwidth = 100\n' >site.ini
 hn check --local 1 --profile site.ini
 exits 'mistakes: 78' 78
 has 'an unknown key has its place' "$ERR" 'site.ini:3:1'
@@ -40,6 +40,8 @@ has 'a value that is no size' "$ERR" 'tmp_free: `much` is no size'
 has '... has its place' "$ERR" 'site.ini:4:12'
 has 'an unknown weight' "$ERR" 'thp: `maybe` is not ignore, warn or fail'
 has 'an unknown check' "$ERR" 'unknown key `kernl`'
+has 'a check without a value of the node' "$ERR" 'net.bandwidth has no value to expect'
+has '... has its place' "$ERR" 'site.ini:9:1'
 lacks 'no node is asked' "$OUT" reach
 hn check --local 1 --profile nowhere.ini
 exits 'no file: 66' 66

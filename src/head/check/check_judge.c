@@ -357,15 +357,18 @@ void check_judge_by(struct check_report *r, const struct check_node *nodes, size
         }
 }
 
-bool check_exists(const char *name)
+bool check_exists(const char *name, bool *ret_fact)
 {
         static const char *const others[] = { "reach", "net.peers", "net.bandwidth", "net.latency",
                                               "baseline" };
         const struct check_row *row;
 
         for (size_t i = 0; (row = check_row_at(i)); i++)
-                if (!strcmp(row->name, name))
+                if (!strcmp(row->name, name)) {
+                        *ret_fact = true;
                         return true;
+                }
+        *ret_fact = false;
         for (size_t i = 0; i < ARRAY_SIZE(others); i++)
                 if (!strcmp(others[i], name))
                         return true;

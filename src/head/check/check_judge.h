@@ -76,8 +76,8 @@ void check_report_set(const struct check_report *r, struct check_line *l, size_t
  * without any others. */
 enum check_level check_node_level(const struct check_report *r, size_t node);
 enum check_level check_whole_level(const struct check_report *r);
-/* Whether there is a check of this name. */
-bool check_exists(const char *name);
+/* Whether there is a check of this name. *ret_fact: its values are facts, judged by the table. */
+bool check_exists(const char *name, bool *ret_fact);
 const char *check_level_name(enum check_level level); /* "not run" */
 
 /* Whether two values of a fact, of one node, differ by more than they may over the time. */

@@ -91,7 +91,7 @@ enum profile_section { SECTION_NONE, SECTION_LIMIT, SECTION_EXPECT, SECTION_CHEC
 struct profile_reader {
         struct check_profile *to;
         const char *path;
-        bool (*has_check)(const char *name);
+        bool (*has_check)(const char *name, bool *ret_fact);
         struct diags *d;
         enum profile_section section;
         int number;       /* of the line */
@@ -177,6 +177,22 @@ static void take_limit(struct profile_reader *r, const char *key, const char *va
                                                          : "4096");
 }
 
+/* Takes a line of [expect]. Results that are no fact of a node, such as bandwidth, have nothing to
+ * compare. */
+static void take_expected(struct profile_reader *r, const char *name, const char *value,
+                          bool is_fact)
+{
+        struct diag *diag;
+
+        if (is_fact) {
+                strv_env_set(&r->to->expected, name, value);
+                return;
+        }
+        diag = diag_add(r->d, HN_CONFIG_KEY, EX_CONFIG, "%s has no value to expect", name);
+        mark_profile(r, diag, r->line + strspn(r->line, " \t"), strlen(name));
+        diag_help(diag, "[check] says what its failures and warnings count");
+}
+
 /* Takes a line of [check]. Of two lines for a check the last one counts. */
 static void take_move(struct profile_reader *r, const char *name, const char *value, const char *at)
 {
@@ -191,6 +207,7 @@ static void take_move(struct profile_reader *r, const char *name, const char *va
 static void take_profile_line(struct profile_reader *r, char *line)
 {
         char *key = line + strspn(line, " \t"), *eq = strchr(key, '='), *value, *end;
+        bool is_fact;
 
         end = key + strlen(key);
         while (end > key && strchr(" \t\r", end[-1]))
@@ -221,16 +238,16 @@ static void take_profile_line(struct profile_reader *r, char *line)
                 refuse_profile_key(r, key, "a profile has [limit], [expect] and [check]");
         else if (r->section == SECTION_LIMIT)
                 take_limit(r, key, value, r->line + (value - line));
-        else if (!r->has_check(key))
+        else if (!r->has_check(key, &is_fact))
                 refuse_profile_key(r, key, "hnlaunch-check(1) lists the checks");
         else if (r->section == SECTION_EXPECT)
-                strv_env_set(&r->to->expected, key, value);
+                take_expected(r, key, value, is_fact);
         else
                 take_move(r, key, value, r->line + (value - line));
 }
 
 bool check_profile_parse(struct check_profile *p, const char *path, const char *text,
-                         bool (*has_check)(const char *name), struct diags *d)
+                         bool (*has_check)(const char *name, bool *ret_fact), struct diags *d)
 {
         struct profile_reader r = { .to = p, .path = path, .has_check = has_check, .d = d };
         CLEANUP(free_textp) char *lines = xstrdup(text);
@@ -248,7 +265,7 @@ bool check_profile_parse(struct check_profile *p, const char *path, const char *
 }
 
 bool check_profile_read(struct check_profile *p, const char *path,
-                        bool (*has_check)(const char *name), struct diags *d)
+                        bool (*has_check)(const char *name, bool *ret_fact), struct diags *d)
 {
         CLEANUP(free_textp) char *text = NULL;
         int r = fd_read_file(path, PROFILE_MAX, &text, NULL);

@@ -37,10 +37,10 @@ struct check_profile {
 void check_profile_init(struct check_profile *p);
 void check_profile_finish(struct check_profile *p);
 
-/* Reads the file @path; @has_check tells whether there is a check of this name. False with errors
- * in @d (exit 78; 66: no file). */
+/* Reads the file @path; @has_check tells whether there is a check of this name, and whether its
+ * values are facts, which [expect] may have. False with errors in @d (exit 78; 66: no file). */
 bool check_profile_read(struct check_profile *p, const char *path,
-                        bool (*has_check)(const char *name), struct diags *d);
+                        bool (*has_check)(const char *name, bool *ret_fact), struct diags *d);
 /* The same for the text of the file. */
 bool check_profile_parse(struct check_profile *p, const char *path, const char *text,
-                         bool (*has_check)(const char *name), struct diags *d);
+                         bool (*has_check)(const char *name, bool *ret_fact), struct diags *d);

@@ -531,6 +531,19 @@ TEST(a_profile_has_other_limits)
         drop_nodes();
 }
 
+TEST(only_facts_can_be_expected)
+{
+        static const char *const others[] = { "reach", "net.peers", "net.bandwidth", "net.latency",
+                                              "baseline" };
+        bool is_fact;
+
+        assert_true(check_exists("gpu.driver", &is_fact) && is_fact);
+        assert_true(check_exists("run", &is_fact) && is_fact);
+        for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+                assert_true(check_exists(others[i], &is_fact) && !is_fact);
+        assert_false(check_exists("net", &is_fact));
+}
+
 TEST(a_profile_expects_values)
 {
         struct check_report r;

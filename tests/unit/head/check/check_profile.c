@@ -12,9 +12,10 @@
 static struct check_profile profile;
 static struct diags diags;
 
-static bool has_check(const char *name)
+static bool has_check(const char *name, bool *ret_fact)
 {
-        return !strcmp(name, "thp") || !strcmp(name, "gpu.driver");
+        *ret_fact = strcmp(name, "net.peers") != 0;
+        return !*ret_fact || !strcmp(name, "thp") || !strcmp(name, "gpu.driver");
 }
 
 static bool parse(const char *text)
@@ -85,6 +86,10 @@ TEST(mistakes_are_told_with_their_place)
                      "thp: `maybe` is not ignore, warn or fail");
         expect_error("[check]\nthq = warn\n", HN_CONFIG_KEY, 2, "unknown key `thq`");
         expect_error("[expect]\ngpu = 8\n", HN_CONFIG_KEY, 2, "unknown key `gpu`");
+        expect_error("[expect]\n net.peers = 5 peers\n", HN_CONFIG_KEY, 2,
+                     "net.peers has no value to expect");
+        assert_diag_has(&diags, "site.ini:2:2");
+        assert_true(parse("[check]\nnet.peers = warn\n"));
         expect_error("[expect]\ngpu.driver\n", HN_CONFIG_LINE, 2,
                      "expected key = value or [section]");
         assert_false(parse("[limit]\nfiles = x\nprocesses = y\n"));
