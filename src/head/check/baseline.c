@@ -132,10 +132,13 @@ void baseline_expect(const json_t *base, struct pair_book *book, const char *con
         json_decref(places);
 }
 
-/* What has changed on a node: texts of the first CHANGES_SHOWN changes, and the number of all. */
+/* What has changed on a node: texts of the first CHANGES_SHOWN changes, and the number of all. The
+ * first fact that the node tells no more, lent, and the number of these. */
 struct node_changes {
         struct buf text;
         size_t n;
+        const char *gone;
+        size_t n_gone;
 };
 
 PRINTF(2, 3)
@@ -160,19 +163,27 @@ static void add_rate_change(struct node_changes *c, const char *what, double now
         add_change(c, "%s %s, was %s", what, own, earlier);
 }
 
-/* Only facts told both then and now are compared. */
+/* Compares the facts that were told then. Without a value now nothing is known to have changed. */
 static void compare_facts(struct node_changes *c, const struct check_node *node, const json_t *then)
 {
-        const json_t *facts = json_object_get(then, "facts");
+        json_t *facts = json_object_get(then, "facts"), *earlier;
+        const char *name;
 
-        for (uint32_t i = 0; node->facts && i < node->facts->n_facts; i++) {
-                const struct check_fact *k = &node->facts->facts[i];
-                const json_t *earlier = json_object_get(facts, k->name);
+        json_object_foreach(facts, name, earlier)
+        {
+                const char *now = check_fact_value(node, name);
+                CLEANUP(free_textp) char *change = NULL;
 
-                if (!*k->problem && json_is_string(earlier) &&
-                    check_has_changed(k->name, json_string_value(earlier), k->value))
-                        add_change(c, "%s %s, was %s", k->name, k->value,
-                                   json_string_value(earlier));
+                if (!json_is_string(earlier) || !check_is_kept(name))
+                        continue;
+                if (!now) {
+                        c->gone = c->gone ? c->gone : name;
+                        c->n_gone++;
+                        continue;
+                }
+                change = check_describe_change(name, json_string_value(earlier), now);
+                if (change)
+                        add_change(c, "%s", change);
         }
 }
 
@@ -229,6 +240,13 @@ static void judge_changes(struct check_report *r, struct check_line *l, size_t n
                 k.cause = "the node was not reached";
         } else if (!known) {
                 k.cause = "the baseline does not have the node";
+        } else if (c->n_gone && !check_fact_value(&r->nodes[node], "kernel")) {
+                k.cause = "the node has not answered in time";
+        } else if (c->n_gone) {
+                cause = c->n_gone == 1 ? xasprintf("%s has no value now", c->gone)
+                                       : xasprintf("%s and %zu more have no value now", c->gone,
+                                                   c->n_gone - 1);
+                k.cause = cause;
         } else {
                 k = (struct check_judgement){ CHECK_PASS, "as before", "", 0, "", "" };
         }

@@ -82,17 +82,36 @@ static const char *find_most(const struct check_report *r, const struct check_ro
         return most;
 }
 
-bool check_has_changed(const char *name, const char *then, const char *now)
+/* Returns the row of a fact that should stay as it is; NULL = the fact may change. Facts about
+ * programs never count: the earlier check may have had another program. */
+static const struct check_row *find_kept_row(const char *name)
 {
         const struct check_row *row;
 
         for (size_t i = 0; (row = check_row_at(i)); i++)
                 if (!strcmp(row->name, name))
-                        /* Facts about programs never count: the earlier check may have had another
-                         * program. */
-                        return row->drift != CHECK_PASS && !row->each &&
-                               !is_same_value(row, then, now);
-        return false;
+                        return row->drift != CHECK_PASS && !row->each ? row : NULL;
+        return NULL;
+}
+
+bool check_is_kept(const char *name)
+{
+        return find_kept_row(name);
+}
+
+char *check_describe_change(const char *name, const char *then, const char *now)
+{
+        const struct check_row *row = find_kept_row(name);
+        CLEANUP(free_textp) char *earlier = NULL;
+        CLEANUP(free_textp) char *own = NULL;
+
+        if (!row || is_same_value(row, then, now))
+                return NULL;
+        own = format_value(row, now);
+        earlier = format_value(row, then);
+        /* Rounded, two sizes may look alike. */
+        return strcmp(own, earlier) != 0 ? xasprintf("%s %s, was %s", name, own, earlier)
+                                         : xasprintf("%s %s, was %s", name, now, then);
 }
 
 /* Replaces the result by the difference to the @n nodes with the value @most. */

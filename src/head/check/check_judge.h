@@ -80,7 +80,10 @@ enum check_level check_whole_level(const struct check_report *r);
 bool check_exists(const char *name, bool *ret_fact);
 const char *check_level_name(enum check_level level); /* "not run" */
 
-/* Whether two values of a fact, of one node, differ by more than they may over the time. */
-bool check_has_changed(const char *name, const char *then, const char *now);
+/* Whether a fact of a node should stay as it is over the time. */
+bool check_is_kept(const char *name);
+/* Returns how such a fact has changed, malloc'ed: "shm.size 17.2 GB, was 34.4 GB"; NULL = by no
+ * more than it may. */
+char *check_describe_change(const char *name, const char *then, const char *now);
 /* Returns the value of a fact, lent; NULL = the node has not told it. */
 const char *check_fact_value(const struct check_node *n, const char *name);

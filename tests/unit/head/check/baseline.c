@@ -134,6 +134,53 @@ TEST(a_fact_that_has_changed_is_told_with_then_and_now)
         drop_nodes();
 }
 
+TEST(a_size_is_told_as_in_the_table)
+{
+        json_t *j;
+
+        make_nodes();
+        j = make_base();
+        set_fact(2, 1, "2000000");
+        assert_string_equal(judge(j, NULL, 2)->value, "shm.size 2.0 MB, was 1.0 MB");
+        set_fact(2, 1, "1060000");
+        assert_string_equal(judge(j, NULL, 2)->value, "shm.size 1.1 MB, was 1.0 MB");
+        set_fact(2, 1, "940000");
+        assert_string_equal(judge(j, NULL, 2)->value, "shm.size 940 kB, was 1.0 MB");
+        json_decref(j);
+        set_fact(2, 1, "1050000");
+        j = make_base();
+        set_fact(2, 1, "1149000");
+        /* Both would be 1.1 MB. */
+        assert_string_equal(judge(j, NULL, 2)->value, "shm.size 1149000, was 1050000");
+        json_decref(j);
+        drop_nodes();
+}
+
+TEST(a_fact_without_a_value_now_is_not_as_before)
+{
+        json_t *j;
+
+        make_nodes();
+        for (size_t i = 0; i < NODES; i++)
+                checked_add(&facts[i], "hugepages", "0", "");
+        j = make_base();
+        snprintf(facts[1].facts[1].problem, CHECK_PROBLEM, "cannot read");
+        /* tmp.free may change at any time. */
+        snprintf(facts[1].facts[2].problem, CHECK_PROBLEM, "cannot read");
+        assert_int_equal(judge(j, NULL, 1)->level, CHECK_NOT_RUN);
+        assert_string_equal(judge(j, NULL, 1)->cause, "shm.size has no value now");
+        assert_int_equal(report.v[0].count[CHECK_PASS], NODES - 1);
+        snprintf(facts[1].facts[4].problem, CHECK_PROBLEM, "cannot read");
+        assert_string_equal(judge(j, NULL, 1)->cause, "shm.size and 1 more have no value now");
+        set_fact(1, 0, "6.1.9");
+        assert_string_equal(judge(j, NULL, 1)->value, "kernel 6.1.9, was 6.1.0");
+        checked_finish(&facts[2]);
+        assert_int_equal(judge(j, NULL, 2)->level, CHECK_NOT_RUN);
+        assert_string_equal(judge(j, NULL, 2)->cause, "the node has not answered in time");
+        json_decref(j);
+        drop_nodes();
+}
+
 TEST(a_node_with_less_bandwidth_is_told_without_the_peers)
 {
         struct pair_book *b;
