@@ -114,7 +114,11 @@ lab exec node002 mkdir /mnt/only
 lab_hn -H "$hosts" --label none --preflight --role a --nodes 1 sh -c "$say" : --role b --nodes 1 --chdir /mnt/only sh -c "$say"
 exits 'roles: a folder is missed only where its role runs' 0
 
-# --- between the nodes
+# --- between the nodes: of four nodes each pair is tried
+lab exec node002 ip route add unreachable "$LAB_NET.0.4"
+launch --exclude 'node[005-006]' --min-nodes 3 --on-bad-node drop
+is 'of two nodes with one broken connection one is left out' "$RC $(on_hosts)" '0 node001 node002 node004'
+lab exec node002 ip route del unreachable "$LAB_NET.0.4"
 lab exec node002 ip route add unreachable "$LAB_NET.0.4"
 lab exec node002 ip route add unreachable "$LAB_NET.0.2"
 lab exec node002 ip route add unreachable "$LAB_NET.0.5"

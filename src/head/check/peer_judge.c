@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * count_pairs() counts for each node the tries in both directions, with the failed ones. A node is
- * deaf if all tries to it have failed, mute if all of its own have. blame_pairs() gives each failed
- * pair to the deaf or mute end, where there is exactly one such end, else to both ends.
+ * merge_tries() makes one pair of all tries between two nodes, in both directions; a pair is broken
+ * if any of its tries has failed. blame_pairs() then takes out the nodes with the most broken
+ * pairs, which are to blame for all of these, and goes on with the pairs that are left. Pairs
+ * between nodes taken out together are blamed on both ends, so a single broken pair is. A node
+ * without any try that works fails in any case, whatever the peers have done.
  *
- * A node with any blame fails, with its first failed pair as the cause. All arrays are by node of
+ * A node with any blame fails, with its first broken pair as the cause. All arrays are by node of
  * the report. Pairs that were not tried (told is false) count nowhere.
  */
 #include "head/check/peer_judge.h"
@@ -23,8 +25,28 @@ static const char help[] =
 /* What became of the connections of a node. */
 struct peer_counts {
         size_t in, in_failed, out, out_failed;
+        size_t broken;                /* pairs, without those that are blamed already */
+        bool is_top;                  /* no other node has more of them */
+        bool untried;                 /* a pair of the node was not tried */
         const struct check_pair *bad; /* the first that is blamed on the node */
         size_t n_bad;
+};
+
+/* Two nodes, with the tries of each direction. */
+struct peer_pair {
+        size_t a, b; /* a < b */
+        bool tried[2];
+        const struct check_pair *bad[2]; /* that has failed, from a and from b; NULL = none */
+        bool broken;                     /* and not blamed yet */
+};
+
+/* All that is to be judged. */
+struct peer_case {
+        const struct check_report *r;
+        const struct peer_blame *how;
+        struct peer_counts *nodes;
+        struct peer_pair *pairs;
+        size_t n;
 };
 
 /* Errors of connect(), EPROTO and ECONNRESET of the exchange of the token behind it, and
@@ -51,56 +73,135 @@ const char *peer_error_text(uint32_t error)
         }
 }
 
-static void count_pairs(struct peer_counts *nodes, const struct check_pair *pairs, size_t n)
+/* Sorts by the two nodes; equal ones keep their order. */
+static int compare_tries(const void *x, const void *y)
 {
-        for (size_t i = 0; i < n; i++) {
-                const struct check_pair *p = &pairs[i];
+        const struct check_pair *p = *(const struct check_pair *const *)x,
+                                *q = *(const struct check_pair *const *)y;
+        size_t a = MIN(p->from, p->to), b = MAX(p->from, p->to);
+        size_t c = MIN(q->from, q->to), d = MAX(q->from, q->to);
 
-                if (!p->told)
-                        continue;
-                nodes[p->from].out++;
-                nodes[p->to].in++;
-                nodes[p->from].out_failed += p->result.error != 0;
-                nodes[p->to].in_failed += p->result.error != 0;
+        if (a != c)
+                return a < c ? -1 : 1;
+        if (b != d)
+                return b < d ? -1 : 1;
+        return (p > q) - (p < q);
+}
+
+static void merge_tries(struct peer_case *c, const struct check_pair *tries, size_t n)
+{
+        const struct check_pair **sorted = xcalloc(n + 1, sizeof(*sorted));
+        size_t n_sorted = 0;
+
+        for (size_t i = 0; i < n; i++)
+                if (tries[i].told)
+                        sorted[n_sorted++] = &tries[i];
+                else
+                        c->nodes[tries[i].from].untried = c->nodes[tries[i].to].untried = true;
+        qsort(sorted, n_sorted, sizeof(const struct check_pair *), compare_tries);
+        c->pairs = xcalloc(n_sorted + 1, sizeof(*c->pairs));
+        for (size_t i = 0; i < n_sorted; i++) {
+                const struct check_pair *p = sorted[i];
+                size_t a = MIN(p->from, p->to), b = MAX(p->from, p->to);
+                bool from_b = p->from == b;
+                struct peer_pair *e;
+
+                if (!c->n || c->pairs[c->n - 1].a != a || c->pairs[c->n - 1].b != b)
+                        c->pairs[c->n++] = (struct peer_pair){ .a = a, .b = b };
+                e = &c->pairs[c->n - 1];
+                e->tried[from_b] = true;
+                if (p->result.error && !e->bad[from_b])
+                        e->bad[from_b] = p;
+        }
+        free(sorted);
+}
+
+static void count_tries(struct peer_case *c)
+{
+        for (size_t i = 0; i < c->n; i++) {
+                struct peer_pair *e = &c->pairs[i];
+                struct peer_counts *a = &c->nodes[e->a], *b = &c->nodes[e->b];
+
+                a->out += e->tried[0];
+                b->in += e->tried[0];
+                b->out += e->tried[1];
+                a->in += e->tried[1];
+                a->out_failed += e->bad[0] != NULL;
+                b->in_failed += e->bad[0] != NULL;
+                b->out_failed += e->bad[1] != NULL;
+                a->in_failed += e->bad[1] != NULL;
+                e->broken = e->bad[0] || e->bad[1];
+                a->broken += e->broken;
+                b->broken += e->broken;
         }
 }
 
-/* The two directions of a connection count once. */
-static void blame_node(struct peer_counts *c, const struct check_pair *p)
-{
-        if (!c->bad)
-                c->bad = p;
-        else if (c->bad->from == p->to && c->bad->to == p->from)
-                return;
-        c->n_bad++;
-}
-
-/* Whether no peer reaches the node; whether the node reaches no peer. */
+/* Whether no peer reaches the node; whether the node reaches no peer. A single failed try may be
+ * the fault of either end. */
 static bool is_deaf(const struct peer_counts *c)
 {
-        return c->in && c->in_failed == c->in;
+        return c->in > 1 && c->in_failed == c->in;
 }
 
 static bool is_mute(const struct peer_counts *c)
 {
-        return c->out && c->out_failed == c->out;
+        return c->out > 1 && c->out_failed == c->out;
 }
 
-static void blame_pairs(struct peer_counts *nodes, const struct check_pair *pairs, size_t n)
+static void blame_node(struct peer_case *c, size_t node, const struct peer_pair *e)
 {
-        for (size_t i = 0; i < n; i++) {
-                const struct check_pair *p = &pairs[i];
-                struct peer_counts *from = &nodes[p->from], *to = &nodes[p->to];
-                /* A pair between a deaf and a mute node blames both: either fault would do. */
-                bool by_to = is_deaf(to) && !is_mute(from);
-                bool by_from = is_mute(from) && !is_deaf(to);
+        struct peer_counts *n = &c->nodes[node];
+        const struct check_pair *first = e->bad[0] ? e->bad[0] : e->bad[1];
+        const struct check_pair *to_node = e->bad[node == e->a];
 
-                if (!p->told || !p->result.error)
-                        continue;
-                if (!by_from)
-                        blame_node(to, p);
-                if (!by_to)
-                        blame_node(from, p);
+        n->n_bad++;
+        if (!n->bad)
+                n->bad = first;
+        /* What is told of a deaf node needs a try to the node. */
+        if (to_node && is_deaf(n) && n->bad->to != node)
+                n->bad = to_node;
+}
+
+/* Settles a broken pair. Which ends are to blame stands in @by_a and @by_b. */
+static void settle_pair(struct peer_case *c, struct peer_pair *e, bool by_a, bool by_b)
+{
+        const struct peer_counts *a = &c->nodes[e->a], *b = &c->nodes[e->b];
+
+        if (by_a && by_b && c->how)
+                by_a = false;
+        if (by_a || (is_deaf(a) && is_mute(a)))
+                blame_node(c, e->a, e);
+        if (by_b || (is_deaf(b) && is_mute(b)))
+                blame_node(c, e->b, e);
+        e->broken = false;
+        c->nodes[e->a].broken--;
+        c->nodes[e->b].broken--;
+}
+
+static void blame_pairs(struct peer_case *c)
+{
+        const bool *first = c->how ? c->how->first : NULL;
+        size_t most = 0;
+
+        for (size_t i = 0; i < c->n && first; i++) {
+                struct peer_pair *e = &c->pairs[i];
+
+                if (e->broken && first[e->a] != first[e->b])
+                        settle_pair(c, e, first[e->a], first[e->b]);
+        }
+        for (size_t i = 0; i < c->r->n_nodes; i++)
+                most = MAX(most, c->nodes[i].broken);
+        /* After a round no node has as many broken pairs left. */
+        for (; most > 0; most--) {
+                for (size_t i = 0; i < c->r->n_nodes; i++)
+                        c->nodes[i].is_top = c->nodes[i].broken == most;
+                for (size_t i = 0; i < c->n; i++) {
+                        struct peer_pair *e = &c->pairs[i];
+                        bool by_a = c->nodes[e->a].is_top, by_b = c->nodes[e->b].is_top;
+
+                        if (e->broken && (by_a || by_b))
+                                settle_pair(c, e, by_a, by_b);
+                }
         }
 }
 
@@ -112,11 +213,10 @@ static char *describe_fault(const struct check_report *r, size_t node, const str
         const char *why = peer_error_text(p->result.error);
 
         *ret_alone = true;
-        /* A single failed try may be the fault of either end, so both are named. */
-        if (is_deaf(c) && p->to == node && c->in > 1)
+        if (is_deaf(c) && p->to == node)
                 return xasprintf("none of %zu peers reaches %s: %s", c->in,
                                  *p->addr ? p->addr : "it", why);
-        if (is_mute(c) && p->from == node && c->out > 1)
+        if (is_mute(c) && p->from == node)
                 return xasprintf("reaches none of %zu peers: %s", c->out, why);
         *ret_alone = false;
         return xasprintf("%s does not reach %s at %s: %s%s", r->nodes[p->from].host,
@@ -145,20 +245,25 @@ static void judge_peers_of(struct check_report *r, struct check_line *l, size_t 
         } else {
                 k.cause = r->nodes[i].lost ? "the node was not reached"
                           : refusal        ? refusal
+                          : c->untried     ? "no peer could be tried"
                                            : "there is no other node to reach";
         }
         check_report_set(r, l, i, &k);
 }
 
 void peer_judge(struct check_report *r, const struct check_pair *pairs, size_t n,
-                const char *const *refusals)
+                const char *const *refusals, const struct peer_blame *how)
 {
-        struct peer_counts *nodes = xcalloc(r->n_nodes, sizeof(*nodes));
+        struct peer_case c = { .r = r,
+                               .how = how,
+                               .nodes = xcalloc(r->n_nodes, sizeof(struct peer_counts)) };
         struct check_line *l = check_report_add(r, name);
 
-        count_pairs(nodes, pairs, n);
-        blame_pairs(nodes, pairs, n);
+        merge_tries(&c, pairs, n);
+        count_tries(&c);
+        blame_pairs(&c);
         for (size_t i = 0; i < r->n_nodes; i++)
-                judge_peers_of(r, l, i, &nodes[i], refusals[i]);
-        free(nodes);
+                judge_peers_of(r, l, i, &c.nodes[i], refusals[i]);
+        free(c.nodes);
+        free(c.pairs);
 }

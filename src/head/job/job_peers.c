@@ -16,7 +16,6 @@
 #include "base/memory.h"
 #include "head/check/baseline.h"
 #include "head/check/pair_judge.h"
-#include "head/check/peer_judge.h"
 #include "head/job/job_measure.h"
 
 enum { PEER_MS = 1800 }; /* for a peer to answer: the kernel tries once more after 1 s */
@@ -131,9 +130,10 @@ enum job_step job_peers_find(struct job *j, size_t n_nodes, bool measure, const 
         return r;
 }
 
-void job_peers_judge(const struct job_peers *p, struct check_report *r)
+void job_peers_judge(const struct job_peers *p, struct check_report *r,
+                     const struct peer_blame *how)
 {
-        peer_judge(r, p->tries, p->n_tries, (const char *const *)p->refusals);
+        peer_judge(r, p->tries, p->n_tries, (const char *const *)p->refusals, how);
         pair_judge(r, p->book, p->tested, p->n_tested);
 }
 

@@ -6,6 +6,7 @@
 
 #include "head/check/check_judge.h"
 #include "head/check/pair_book.h"
+#include "head/check/peer_judge.h"
 #include "head/job/job.h"
 
 struct job_peers {
@@ -23,6 +24,7 @@ struct job_peers {
  * job_connect(); job_peers_finish() frees what is found. */
 enum job_step job_peers_find(struct job *j, size_t n_nodes, bool measure, const json_t *base,
                              struct job_peers *to);
-/* Adds the lines of what was found. The nodes of @r are those of the job. */
-void job_peers_judge(const struct job_peers *p, struct check_report *r);
+/* Adds the lines of what was found. The nodes of @r are those of the job. @how: of peer_judge(). */
+void job_peers_judge(const struct job_peers *p, struct check_report *r,
+                     const struct peer_blame *how);
 void job_peers_finish(struct job_peers *p);

@@ -440,7 +440,7 @@ static int check_nodes(struct launch *l, struct checked *facts, const struct che
         report_nodes(&l->diags, l->run.job, &l->hosts);
         verdict_say(l);
         check_judge_by(&r, nodes, l->hosts.n, profile, l->o.strict);
-        job_peers_judge(&peers, &r);
+        job_peers_judge(&peers, &r, NULL);
         /* The file of --save is written also if a check fails. */
         rc = compare_and_save(l, &r, &peers, base);
         if (!rc)

@@ -129,8 +129,9 @@ static struct checked copy_facts(const struct launch *l, size_t node)
 }
 
 /* Judges all nodes. Sets why[] of nodes that are READY and fail; a node that is lost is no matter
- * of fitness. judged_finish() frees. */
-static void judge_nodes(const struct launch *l, struct judged *to)
+ * of fitness. @joined, by node, are to blame for a broken connection to the others; NULL = all are
+ * alike. judged_finish() frees. */
+static void judge_nodes(const struct launch *l, struct judged *to, const bool *joined)
 {
         size_t n = l->hosts.n;
 
@@ -142,7 +143,8 @@ static void judge_nodes(const struct launch *l, struct judged *to)
         /* Without a profile, and warnings never end a launch. */
         check_judge(&to->report, to->nodes, n, false);
         if (l->o.preflight >= PREFLIGHT_FILES)
-                job_peers_judge(&l->end.preflight->peers, &to->report);
+                job_peers_judge(&l->end.preflight->peers, &to->report,
+                                &(struct peer_blame){ joined });
         for (size_t i = 0; i < n; i++) {
                 CLEANUP(free_textp) char *cause = check_print_cause(&to->report, i);
 
@@ -246,7 +248,7 @@ static int go_round(struct launch *l, bool *ret_changed)
                 r = launch_spares_settle(l);
         }
         if (r == JOB_DONE && !*ret_changed) {
-                judge_nodes(l, &j);
+                judge_nodes(l, &j, NULL);
                 *ret_changed = j.n > 0;
                 if (j.n)
                         r = launch_spares_put_out(l, j.why, l->o.on_bad_node == BAD_NODE_DROP,
@@ -292,7 +294,7 @@ void launch_preflight_joined(struct launch *l)
                 n += joined[i];
         }
         if (n && ask_joined(l) == JOB_DONE && test_peers(l) == JOB_DONE) {
-                judge_nodes(l, &j);
+                judge_nodes(l, &j, joined);
                 for (size_t i = 0; i < p->n; i++)
                         /* Hosts that were fit once stay: only the new ones are to blame.
                          * prepare_again() meets the lost node next. */
