@@ -108,8 +108,14 @@ lab exec node004 sh -c "mkdir /mnt/bin && printf '#!/bin/sh\\n' >/mnt/bin/tool &
 lab_hn -H "$hosts" --label none --preflight ./tool -c "$say"
 exits 'another content of the program: 69' 69
 ok '... is told between the nodes' grep -qE '\| program: node004: .*, 5 others have ' "$ERR"
+for i in 3 5 6; do
+    lab exec "node00$i" sh -c "mkdir /mnt/bin && printf '#!/bin/sh\\n' >/mnt/bin/tool && chmod +x /mnt/bin/tool && mount --bind /mnt/bin/tool $PWD/tool"
+done
+lab_hn -H "$hosts" --label none --preflight --spares 4 ./tool -c "$say"
+is 'spare hosts with another program have no vote about it' "$RC $(on_hosts)" '0 node001 node002'
+has '... and are not used' "$ERR" 'starting without the spare host node003: not fit: '
 # Roles: a program counts on the nodes where it runs.
-lab exec node004 umount "$PWD/tool"
+for i in 3 4 5 6; do lab exec "node00$i" umount "$PWD/tool"; done
 lab exec node002 mkdir /mnt/only
 lab_hn -H "$hosts" --label none --preflight --role a --nodes 1 sh -c "$say" : --role b --nodes 1 --chdir /mnt/only sh -c "$say"
 exits 'roles: a folder is missed only where its role runs' 0

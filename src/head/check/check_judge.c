@@ -46,10 +46,9 @@ static bool is_same_value(const struct check_row *row, const char *a, const char
         return (x > y ? x - y : y - x) <= same_part * MAX(x, y);
 }
 
-/* Returns the value of most nodes, on a tie the first one; NULL = no node has a value that counts.
- */
 /* Returns the value of most nodes, lent, on a tie the first one, and how many nodes have an equal
- * value; NULL = no node has a value that counts. The search is linear: values are few. */
+ * value; NULL = no node has a value that counts. Nodes that are lost do not count, nor for files
+ * nodes without ranks. The search is linear: values are few. */
 static const char *find_most(const struct check_report *r, const struct check_row *row,
                              const char *name, size_t *ret_n)
 {
@@ -65,7 +64,8 @@ static const char *find_most(const struct check_report *r, const struct check_ro
                 const char *value = check_fact_value(&r->nodes[i], name);
                 size_t k = 0;
 
-                if (!check_row_compares(row, value))
+                if (r->nodes[i].lost || (row->each && r->nodes[i].aside) ||
+                    !check_row_compares(row, value))
                         continue;
                 while (k < kinds && !is_same_value(row, found[k].value, value))
                         k++;
@@ -139,9 +139,9 @@ static void judge_value(struct check_case *c, const struct check_row *row, size_
 
         free(c->to->value);
         c->to->value = format_value(row, c->value);
-        /* c->most is set: only files have values that do not count, and rows of files have no
-         * .absent. */
-        if (row->absent && !strcmp(c->value, row->absent) && !strcmp(c->most, row->absent)) {
+        /* Without c->most only nodes aside have the fact. */
+        if (row->absent && !strcmp(c->value, row->absent) &&
+            (!c->most || !strcmp(c->most, row->absent))) {
                 check_result_skip(c->to, row->why);
         } else {
                 if (row->rule)
@@ -270,14 +270,16 @@ static int compare_amounts(const void *a, const void *b)
         return (*x > *y) - (*x < *y);
 }
 
-/* Returns the median over all nodes with a number, the upper of two in the middle, and how many
- * these are. Without any the median means nothing. */
+/* Returns the median over all nodes with a number that are not lost, the upper of two in the
+ * middle, and how many these are. Without any the median means nothing. */
 static double find_median(const struct check_report *r, const char *name, size_t *ret_n)
 {
         double *all = xcalloc(r->n_nodes, sizeof(*all)), median;
 
         *ret_n = 0;
         for (size_t i = 0; i < r->n_nodes; i++) {
+                if (r->nodes[i].lost)
+                        continue;
                 all[*ret_n] = check_fact_amount(&r->nodes[i], name);
                 *ret_n += !isinf(all[*ret_n]);
         }

@@ -24,6 +24,7 @@ struct check_node {
         unsigned ranks;        /* of the node: each rank needs memory */
         unsigned gpus_wanted;  /* by its slots; 0 = any number will do */
         struct checked *facts; /* of the agent, and of the head */
+        bool aside;            /* has no ranks: other nodes need not have the same files */
 };
 
 /* The result of a check on a node. */

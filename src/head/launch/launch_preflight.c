@@ -3,7 +3,8 @@
  * The nodes are asked and judged as by `hnlaunch check` (launch_check.c), with the ranks of the
  * plan. launch_preflight() goes on until no node with ranks fails: after a replacement there is
  * another plan, and only hosts that are new have to be asked. Files of a program count on the nodes
- * where it runs.
+ * where it runs; those of the only program are judged on hosts without ranks, too, which may take a
+ * place.
  *
  * Facts stay for the whole launch, by place in the list of hosts; hosts[] tells whose they are. A
  * host that takes a place has another name there, and is asked. Names are compared as pointers: a
@@ -32,6 +33,7 @@ struct launch_preflight {
         struct checked *facts; /* by node */
         const char **hosts;    /* that have told them, lent; NULL = none */
         size_t n;
+        bool *judged;           /* by node and program: the files of the program */
         struct job_peers peers; /* of the last round */
         bool told;              /* the warnings */
 };
@@ -67,12 +69,15 @@ static enum job_step ask_joined(struct launch *l)
                 p->n = l->hosts.n;
                 p->facts = xcalloc(p->n, sizeof(*p->facts));
                 p->hosts = xcalloc(p->n, sizeof(*p->hosts));
+                p->judged = xcalloc(p->n * l->n_programs + 1, sizeof(*p->judged));
         }
         for (size_t i = 0; i < p->n; i++) {
                 if (p->hosts[i] == l->hosts.v[i].name || !is_present(l, i))
                         continue;
                 checked_finish(&p->facts[i]);
                 p->hosts[i] = l->hosts.v[i].name;
+                for (size_t k = 0; k < l->n_programs; k++)
+                        p->judged[i * l->n_programs + k] = false;
                 n++;
         }
         if (!n)
@@ -109,6 +114,18 @@ static bool runs_program(const struct launch *l, size_t node, int program)
         return false;
 }
 
+/* Whether a program runs on a node whose files of it were not judged: of several programs, those of
+ * a host without ranks are not. */
+static bool has_new_program(const struct launch *l, size_t node)
+{
+        const bool *judged = l->end.preflight->judged + node * l->n_programs;
+
+        for (size_t k = 0; k < l->n_programs && l->n_programs > 1; k++)
+                if (!judged[k] && runs_program(l, node, (int)k))
+                        return true;
+        return false;
+}
+
 /* Returns a copy of the facts of a node, in which files of programs that run elsewhere are not
  * known. The facts themselves stay whole: another plan may put other programs there. */
 static struct checked copy_facts(const struct launch *l, size_t node)
@@ -140,6 +157,12 @@ static void judge_nodes(const struct launch *l, struct judged *to, const bool *j
         for (size_t i = 0; i < n; i++)
                 to->facts[i] = copy_facts(l, i);
         to->nodes = launch_check_describe(l, to->facts);
+        for (size_t i = 0; i < n; i++) {
+                to->nodes[i].aside = !l->plan.nodes[i].n_ranks;
+                for (size_t k = 0; k < l->n_programs; k++)
+                        if (runs_program(l, i, (int)k))
+                                l->end.preflight->judged[i * l->n_programs + k] = true;
+        }
         /* Without a profile, and warnings never end a launch. */
         check_judge(&to->report, to->nodes, n, false);
         if (l->o.preflight >= PREFLIGHT_FILES)
@@ -290,7 +313,7 @@ void launch_preflight_joined(struct launch *l)
         joined = xcalloc(p->n, sizeof(*joined));
         for (size_t i = 0; i < p->n; i++) {
                 joined[i] = l->plan.nodes[i].n_ranks && is_present(l, i) &&
-                            p->hosts[i] != l->hosts.v[i].name;
+                            (p->hosts[i] != l->hosts.v[i].name || has_new_program(l, i));
                 n += joined[i];
         }
         if (n && ask_joined(l) == JOB_DONE && test_peers(l) == JOB_DONE) {
@@ -317,6 +340,7 @@ void launch_preflight_free(struct launch *l)
                 job_peers_finish(&p->peers);
                 free(p->facts);
                 free(p->hosts);
+                free(p->judged);
         }
         free(p);
         l->end.preflight = NULL;

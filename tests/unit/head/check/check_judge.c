@@ -317,7 +317,7 @@ TEST(what_is_not_known_is_not_run)
         assert_string_equal(l->of[1].cause, "the node has not answered in time");
         assert_int_equal(l->of[2].level, CHECK_NOT_RUN);
         assert_int_equal(line_of(&r, "reach")->of[2].level, CHECK_FAIL);
-        assert_int_equal(line_of(&r, "ib.errors")->of[0].level, CHECK_PASS);
+        assert_int_equal(line_of(&r, "ib.errors")->of[0].level, CHECK_NOT_RUN);
         assert_int_equal(check_node_level(&r, 0), CHECK_PASS);
         assert_int_equal(check_node_level(&r, 2), CHECK_FAIL);
         check_report_finish(&r);
@@ -331,6 +331,56 @@ TEST(what_is_not_known_is_not_run)
         assert_string_equal(line_of(&r, "gpu.count")->of[0].cause, "no NVIDIA GPU");
         assert_int_equal(line_of(&r, "ib.ports")->count[CHECK_NOT_RUN], 2);
         assert_int_equal(line_of(&r, "ib.errors")->count[CHECK_NOT_RUN], 2);
+        check_report_finish(&r);
+        drop_nodes();
+}
+
+TEST(nodes_that_are_lost_have_no_vote)
+{
+        struct check_report r;
+
+        make_nodes(5);
+        for (size_t i = 2; i < 5; i++) {
+                set_fact(i, "kernel", "5.15.0");
+                nodes[i].lost = "its agent was ended";
+        }
+        check_judge(&r, nodes, 5, false);
+        assert_int_equal(line_of(&r, "kernel")->count[CHECK_PASS], 2);
+        assert_int_equal(line_of(&r, "kernel")->count[CHECK_NOT_RUN], 3);
+        assert_string_equal(line_of(&r, "ib.errors")->of[0].cause,
+                            "fewer than three nodes have counters to compare");
+        check_report_finish(&r);
+        drop_nodes();
+}
+
+TEST(nodes_without_ranks_have_no_vote_about_files)
+{
+        struct check_report r;
+
+        make_nodes(6);
+        for (size_t i = 2; i < 6; i++) {
+                set_fact(i, "script", "66 bytes, ba9876543210");
+                set_fact(i, "torch", "2.4.0+cu124");
+                set_fact(i, "kernel", "5.15.0");
+                nodes[i].aside = true;
+        }
+        check_judge(&r, nodes, 6, false);
+        assert_int_equal(line_of(&r, "script")->of[0].level, CHECK_PASS);
+        assert_int_equal(line_of(&r, "script")->count[CHECK_FAIL], 4);
+        assert_string_equal(line_of(&r, "script")->of[2].cause,
+                            "gpu003 has this script: 66 bytes, ba9876543210, 2 others have 77 "
+                            "bytes, 0123456789ab");
+        assert_int_equal(line_of(&r, "torch")->of[0].level, CHECK_PASS);
+        assert_int_equal(line_of(&r, "kernel")->of[0].level, CHECK_WARN);
+        check_report_finish(&r);
+        /* With ranks nowhere nothing is compared. */
+        for (size_t i = 0; i < 6; i++) {
+                nodes[i].aside = true;
+                set_fact(i, "torch", "none");
+        }
+        check_judge(&r, nodes, 6, false);
+        assert_int_equal(line_of(&r, "script")->count[CHECK_PASS], 6);
+        assert_int_equal(line_of(&r, "torch")->count[CHECK_NOT_RUN], 6);
         check_report_finish(&r);
         drop_nodes();
 }
