@@ -70,9 +70,10 @@ freeze 'sleep 3; xargs kill -KILL <frozen'
 hn "${base[@]}" -w n1,n2,n3 --preflight echo up
 exits 'a node that dies meanwhile is a lost one' 68
 ok '... with its name' grep -qE '\| n2 +its agent was ended' "$ERR"
-hn "${base[@]}" -w n1,n2,n3,n4 --preflight --spares 1 echo up
+hn "${base[@]}" -w n1,n2,n3,n4 --preflight --spares 1 -x HIP_VISIBLE_DEVICES=-1 echo up
 exits '... which a spare host replaces' 0
 has '... with a line' "$ERR" 'n4 takes the place of n2: '
+is '... and the second plan repeats no warning' "$(grep -c 'warning.HN159.' "$ERR")" 1
 is '... and all ranks' "$(sort "$OUT" | uniq -c | xargs)" '3 up'
 
 # --- Ctrl-C

@@ -184,10 +184,11 @@ void launch_gpus_check(struct launch *l)
                                              "ZE_AFFINITY_MASK", "ASCEND_RT_VISIBLE_DEVICES",
                                              "ASCEND_VISIBLE_DEVICES" };
         struct rank_variables v;
+        size_t before = l->diags.n;
         const char *list;
 
         /* A rank for each node has all devices; other ranks may use none. */
-        if (l->o.plan.per_node || !l->o.plan.gpus_per_rank)
+        if (l->o.plan.per_node || !l->o.plan.gpus_per_rank || (l->end.told & TOLD_DEVICES))
                 return;
         collect_variables(l, &v);
         for (size_t i = 0; i < ARRAY_SIZE(names); i++)
@@ -197,5 +198,7 @@ void launch_gpus_check(struct launch *l)
         if (list && *list && l->inventory && l->o.local && !l->o.gpu_visibility_own &&
             l->inventory[0].chosen)
                 check_list(l, cuda_list, l->inventory[0].gpus);
+        if (l->diags.n > before)
+                l->end.told |= TOLD_DEVICES;
         rank_variables_finish(&v);
 }

@@ -82,13 +82,14 @@ static int count_world_ranks(const struct plan *p, size_t program)
 
 /* Finds the MPI of the programs of a world with several ranks, @first and others: chooses PMIx for
  * --mpi auto and Open MPI. Warns of an MPI with --mpi none, and of two MPIs that exclude each
- * other. */
+ * other, unless an earlier plan has. */
 static void choose_mpi(struct launch *l, size_t first, const char *library_path)
 {
         CLEANUP(mpi_found_finish) struct mpi_found found = { 0 };
         const struct mpi_libraries *libs = &found.libs;
         unsigned kind = options_mpi(&l->o, first);
         int ranks = options_is_per_node(&l->o, first) ? 1 : count_world_ranks(&l->plan, first);
+        bool is_new = !(l->end.told & TOLD_MPI);
         const char *mpi;
 
         /* The first program that has an MPI decides: in one world all have the same. */
@@ -102,9 +103,9 @@ static void choose_mpi(struct launch *l, size_t first, const char *library_path)
         mpi = libs->name ? libs->name : found.script ? "mpi4py" : "";
         if (!*l->config.mpi)
                 snprintf(l->config.mpi, sizeof(l->config.mpi), "%s", mpi);
-        if (kind == MPI_NONE && *mpi)
+        if (kind == MPI_NONE && *mpi && is_new)
                 warn_of_lone_ranks(l, libs->name ? found.program : found.script, mpi, ranks);
-        else if (libs->of[0] && libs->of[1])
+        else if (libs->of[0] && libs->of[1] && is_new)
                 warn_of_two_mpis(l, found.program, libs);
         if (kind == MPI_AUTO && libs->family == MPI_FAMILY_OPEN_MPI)
                 options_set_mpi(&l->o, first, MPI_PMIX);
@@ -113,6 +114,7 @@ static void choose_mpi(struct launch *l, size_t first, const char *library_path)
 static void choose_mpis(struct launch *l)
 {
         CLEANUP(free_textp) char *library_path = find_library_path(l);
+        size_t before = l->diags.n;
 
         *l->config.mpi = '\0';
         for (size_t i = 0; i < l->n_programs; i++) {
@@ -124,6 +126,8 @@ static void choose_mpis(struct launch *l)
                 if (first == i)
                         choose_mpi(l, i, library_path);
         }
+        if (l->diags.n > before)
+                l->end.told |= TOLD_MPI;
 }
 
 /* --- the plan --------------------------------------------------------------------------------- */

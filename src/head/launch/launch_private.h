@@ -62,6 +62,8 @@ struct launch_streams {
 enum {
         TOLD_BAD_FILE = 1, /* the list of bad hosts cannot be read or written */
         TOLD_ROLES = 2,    /* HN_ROLES is not set */
+        TOLD_MPI = 4,      /* HN_LONE_WORLDS, HN_TWO_MPIS */
+        TOLD_DEVICES = 8,  /* HN_FEW_DEVICES */
 };
 
 /* How a launch ends. */
