@@ -62,6 +62,7 @@ has '... which is an error' "$ERR" 'error[HN610]: 3 of 6 nodes are not fit'
 has '... with the check' "$ERR" '| shm.size: node[002-003,005]: 33.6 MB, expected at least 134 MB'
 has '... with the way out' "$ERR" "leave out all that failed: --exclude 'node[002-003,005]'"
 lacks '... and no rank runs' "$OUT" rank
+lacks '... and nothing tells of a start' "$ERR" 'starting without'
 launch --exclude 'node[002-003,005]'
 is '... which works' "$RC $(on_hosts)" '0 node001 node004 node006'
 
@@ -83,6 +84,9 @@ lacks '... and none is replaced' "$ERR" 'takes the place'
 launch
 exits 'without spare hosts: 69' 69
 has '... with the next step' "$ERR" '--spares N keeps N hosts to replace them'
+launch --on-bad-node stop
+exits '... nor with stop' 69
+lacks '... where spare hosts would not help' "$ERR" '--spares'
 launch --exclude 'node[003-006]' --preflight=none
 exits 'none asks nothing' 0
 for i in 2 3 5; do mend_node "node00$i"; done

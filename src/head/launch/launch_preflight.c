@@ -216,7 +216,8 @@ static int refuse_unfit(struct launch *l, const struct judged *j)
                 launch_spares_note(l);
         else if (others && !l->o.dial_in)
                 diag_help(d, "leave out all that failed: --exclude '%s'%s", names,
-                          options_replace_nodes(&l->o) || l->o.local
+                          options_replace_nodes(&l->o) || l->o.local ||
+                                          l->o.on_bad_node == BAD_NODE_STOP
                                   ? ""
                                   : "; --spares N keeps N hosts to replace them");
         free(bad);

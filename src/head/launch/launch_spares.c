@@ -38,8 +38,9 @@
 struct unfit {
         char **why; /* by host, NULL = none */
         size_t n;
-        bool apart; /* all other nodes are known to be without it */
-        bool all;   /* as many nodes are needed as now, whatever --min-nodes says */
+        bool apart;         /* all other nodes are known to be without it */
+        bool all;           /* as many nodes are needed as now, whatever --min-nodes says */
+        const bool *unused; /* with @apart, by host: spare only because of the fault */
 };
 
 static void unfit_finish(struct unfit *u, size_t n_hosts)
@@ -258,6 +259,25 @@ static bool follow_decision(struct launch *l, size_t node, const char *old, size
         return by == SPARE_STOOD_IN;
 }
 
+/* Whether a host has a fault, and no ranks: no node of the plan has to be replaced. */
+static bool is_unfit_spare(const struct launch *l, const struct unfit *u, size_t node)
+{
+        return u->apart && u->why[node] && l->hosts.v[node].spare;
+}
+
+/* Leaves out the hosts with a fault that have no ranks, and will get none. */
+static void put_out_spares(struct launch *l, const struct unfit *u)
+{
+        for (size_t i = 0; i < l->hosts.n; i++) {
+                if (!is_unfit_spare(l, u, i) || has_failed(l, i))
+                        continue;
+                log_line(LOG_WARN, "starting without the %s %s: %s",
+                         u->unused[i] ? "unused host" : "spare host", l->hosts.v[i].name,
+                         u->why[i]);
+                job_give_up(l->run.job, i, u->why[i]);
+        }
+}
+
 /* One round for the @bad nodes. Returns the number of nodes being connected, or -1: too few hosts
  * are left, and nothing was changed. */
 static int replace_bad_nodes(struct launch *l, const struct unfit *u, const bool *bad)
@@ -269,11 +289,12 @@ static int replace_bad_nodes(struct launch *l, const struct unfit *u, const bool
         int r = -1;
 
         for (size_t i = 0; i < n; i++) {
-                failed[i] = bad[i] || !is_ready(l, i);
+                failed[i] = bad[i] || !is_ready(l, i) || is_unfit_spare(l, u, i);
                 names[i] = l->hosts.v[i].name;
         }
         if (!is_fault_of_all(l, u) && spare_hosts_suffice(&l->hosts, failed, least)) {
                 r = 0;
+                put_out_spares(l, u);
                 for (size_t i = 0; i < n; i++) /* under the names of before */
                         if (bad[i] && !has_failed(l, i))
                                 job_give_up(l->run.job, i, u->why[i]);
@@ -347,21 +368,10 @@ enum job_step launch_spares_settle(struct launch *l)
 
 /* ---- faults of nodes that are connected ---- */
 
-/* A host without ranks will get none. */
-static void put_out_idle(struct launch *l, size_t node, const char *why)
-{
-        struct host *h = &l->hosts.v[node];
-
-        log_line(LOG_WARN, "starting without the %s %s: %s",
-                 h->spare ? "spare host" : "unused host", h->name, why);
-        h->spare = true;
-        job_give_up(l->run.job, node, why);
-}
-
 enum job_step launch_spares_put_out(struct launch *l, char **why, bool drop, bool none_replaced)
 {
         struct unfit u = { .why = why, .apart = true, .all = !drop };
-        bool any_fit = false;
+        bool any_fit = false, *unused;
         enum job_step r = JOB_DONE;
 
         for (size_t i = 0; i < l->hosts.n; i++) {
@@ -372,16 +382,23 @@ enum job_step launch_spares_put_out(struct launch *l, char **why, bool drop, boo
          * exchanged. */
         if (!any_fit && l->hosts.n > 1)
                 return JOB_NODES_UNFIT;
+        u.unused = unused = xcalloc(l->hosts.n, sizeof(*unused));
         for (size_t i = 0; i < l->hosts.n; i++)
-                if (why[i] && !l->plan.nodes[i].n_ranks)
-                        put_out_idle(l, i, why[i]);
-        if (u.n)
+                if (why[i] && !l->plan.nodes[i].n_ranks) {
+                        unused[i] = !l->hosts.v[i].spare;
+                        l->hosts.v[i].spare = true;
+                }
+        if (u.n) {
                 r = none_replaced || !options_replace_nodes(&l->o) ? JOB_NODES_UNFIT
                                                                    : replace_nodes(l, &u);
-        else if (job_adopt_orphans(l->run.job))
-                r = job_await_nodes(l->run.job);
+        } else {
+                put_out_spares(l, &u);
+                if (job_adopt_orphans(l->run.job))
+                        r = job_await_nodes(l->run.job);
+        }
         if (r == JOB_NODES_UNFIT)
                 give_up_unfit(l, &u);
+        free(unused);
         return r;
 }
 
