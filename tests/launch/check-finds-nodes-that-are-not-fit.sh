@@ -135,6 +135,9 @@ exits 'a file that cannot be written is an error' 73
 has '... as well' "$ERR" 'error[HN844]: cannot write the baseline to /nowhere/at/all.json: No such file or directory'
 
 # --- what is not there is not claimed
+check -w n1
+has 'a node alone has one line about the network' "$OUT" \
+    'not run: net.peers, net.bandwidth, net.latency: there is no other node to reach'
 check -w n1,n2
 if [[ ! -e /sys/class/infiniband ]]; then
     ok 'without InfiniBand nothing of it passes' grep -q '^not run: .*ib.ports.*: no InfiniBand or RoCE device$' "$OUT"

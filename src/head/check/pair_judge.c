@@ -194,9 +194,10 @@ void pair_judge(struct check_report *r, const struct pair_book *book, const size
 
                 l.line = check_report_add(r, names[m]);
                 set_all_not_run(r, l.line,
-                                /* Alone, a node would not be measured with --pairs either. */
-                                book || n == 1 ? "there is no other node"
-                                               : "measured with --pairs only");
+                                /* Alone, a node would not be measured with --pairs either. The
+                                 * reason is that of net.peers, so all have one line. */
+                                book || r->n_nodes == 1 ? "there is no other node to reach"
+                                                        : "measured with --pairs only");
                 if (!book || n < 2)
                         continue;
                 pair_book_judge(book, l.metric, &j);

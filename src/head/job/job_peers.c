@@ -117,8 +117,12 @@ enum job_step job_peers_find(struct job *j, size_t n_nodes, bool measure, const 
         *to = (struct job_peers){ .refusals = xcalloc(n_nodes, sizeof(*to->refusals)),
                                   .n_nodes = n_nodes };
         to->tested = list_ready(j, n_nodes, &to->n_tested);
-        if (to->n_tested < 2)
+        if (to->n_tested < 2) {
+                /* An empty book tells that measurements were asked for. */
+                if (measure)
+                        to->book = pair_book_create(to->tested, to->n_tested);
                 return JOB_DONE;
+        }
         r = job_measure_begin(j, &m);
         if (r == JOB_DONE)
                 r = find_reachable(j, m, to);

@@ -16,7 +16,7 @@ struct job_peers {
         size_t n_nodes;
         size_t *tested; /* nodes that took part */
         size_t n_tested;
-        struct pair_book *book; /* NULL = nothing was measured */
+        struct pair_book *book; /* NULL = nothing was to be measured */
 };
 
 /* Has the READY nodes of the job reach each other, and @measure bandwidth and latency. @base:

@@ -260,3 +260,25 @@ TEST(a_single_pair_is_measured_and_not_judged)
         assert_string_equal(r.v[0].of[1].cause, "measured with --pairs only");
         check_report_finish(&r);
 }
+
+TEST(a_reason_names_the_option_only_where_it_would_measure)
+{
+        struct pair_book *b;
+        struct check_report r = { .nodes = hosts, .n_nodes = 2 };
+
+        nodes[0] = 0;
+        /* One of two nodes is reached. */
+        pair_judge(&r, NULL, nodes, 1);
+        assert_string_equal(r.v[1].of[0].cause, "measured with --pairs only");
+        check_report_finish(&r);
+        r = (struct check_report){ .nodes = hosts, .n_nodes = 2 };
+        b = pair_book_create(nodes, 1);
+        pair_judge(&r, b, nodes, 1);
+        assert_string_equal(r.v[1].of[0].cause, "there is no other node to reach");
+        pair_book_free(b);
+        check_report_finish(&r);
+        r = (struct check_report){ .nodes = hosts, .n_nodes = 1 };
+        pair_judge(&r, NULL, nodes, 1);
+        assert_string_equal(r.v[0].of[0].cause, "there is no other node to reach");
+        check_report_finish(&r);
+}
