@@ -160,7 +160,6 @@ static void set_all_not_run(const struct check_report *r, struct check_line *l, 
                                 .cause = r->nodes[i].lost ? "the node was not reached" : why });
 }
 
-/* Writes "901 Mbit/s to 948 Mbit/s" over the nodes that pass. */
 /* Writes "901 Mbit/s to 948 Mbit/s" over the nodes that pass: no two nodes have equal values, so
  * the table would tell only that the values differ. */
 static void summarize_line(const struct pair_line *l)

@@ -174,7 +174,7 @@ TEST(two_tries_of_a_pair_are_one_connection)
 
 TEST(of_two_equal_ends_one_may_be_left_out)
 {
-        static const struct peer_blame one;
+        static const struct peer_blame one = { NULL };
 
         make_peers(NODES);
         pairs[0].result.error = ETIMEDOUT;
@@ -206,7 +206,7 @@ TEST(a_node_that_is_new_is_to_blame_first)
 
 TEST(without_any_connection_all_nodes_fail)
 {
-        static const struct peer_blame one;
+        static const struct peer_blame one = { NULL };
 
         for (size_t n = 3; n <= NODES; n++) {
                 make_peers(n);
@@ -250,7 +250,7 @@ static struct check_pair *find_whole_pair(size_t n)
 /* Two nodes do not reach three of their peers each, and one connection of others is broken. */
 TEST(seeded_clusters_blame_the_node_with_more_broken_connections)
 {
-        static const struct peer_blame one;
+        static const struct peer_blame one = { NULL };
 
         for (uint64_t seed = 1; seed <= 300; seed++) {
                 size_t n = 8 + seed % 57, bad = seed * 5 % n, other = (bad + 1 + seed % 3) % n;
