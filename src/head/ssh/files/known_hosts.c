@@ -315,6 +315,14 @@ static void find_known_name(const struct known_hosts *kh, const char *name, int 
                         add_to_set(set, &kh->keys[kh->hashed[i].key]);
 }
 
+static bool has_valid_key(const struct known_set *set)
+{
+        for (size_t i = 0; i < set->n; i++)
+                if (!set->v[i]->revoked)
+                        return true;
+        return false;
+}
+
 void known_hosts_find(const struct known_hosts *kh, const char *name, int port,
                       struct known_set *ret)
 {
@@ -322,8 +330,8 @@ void known_hosts_find(const struct known_hosts *kh, const char *name, int port,
         find_known_name(kh, name, port, ret);
         ret->strict = ret->n;
         /* As in ssh(1), a key of the default port is known at other ports, but cannot show a
-         * change. */
-        if (!ret->n && port != 0 && port != 22)
+         * change. Lines of revoked keys, as of "@revoked *", do not make a host known. */
+        if (!has_valid_key(ret) && port != 0 && port != 22)
                 find_known_name(kh, name, 22, ret);
 }
 

@@ -39,8 +39,8 @@ struct known_set {
 struct known_hosts *known_hosts_load(const struct strv *files);
 void known_hosts_free(struct known_hosts *kh);
 
-/* Finds the keys of @name (any case) for @port. Without a line for [name]:port, the keys of the
- * bare name are returned, which can only confirm a key. */
+/* Finds the keys of @name (any case) for @port. Without a valid key of [name]:port, the keys of
+ * the bare name are added, which can only confirm or revoke a key. */
 void known_hosts_find(const struct known_hosts *kh, const char *name, int port,
                       struct known_set *ret);
 void known_set_finish(struct known_set *set);
