@@ -390,7 +390,8 @@ int launch_setup_choose_ranks(struct launch *l)
 
 int launch_setup_check_compat(struct launch *l)
 {
-        size_t longest = compat_nodes_longest(l->o.compat, &l->plan, &l->hosts);
+        int n;
+        size_t longest = compat_nodes_longest(l->o.compat, &l->plan, &l->hosts, &n);
 
         if (longest <= COMPAT_VARIABLE_MAX)
                 return 0;
@@ -398,7 +399,7 @@ int launch_setup_check_compat(struct launch *l)
                 diag_add(&l->diags, HN_NODE_LIST_TOO_LONG, EX_UNAVAILABLE,
                          "--compat slurm cannot pass the list of %d nodes: it has %zu bytes, a "
                          "variable at most %d",
-                         l->plan.num_nodes, longest, COMPAT_VARIABLE_MAX),
+                         n, longest, COMPAT_VARIABLE_MAX),
                 "use fewer nodes, or host names that end in a number: neighbours are folded as in "
                 "gpu[001-064]");
         return verdict_nothing_started(l, EX_UNAVAILABLE);

@@ -27,16 +27,24 @@ void compat_nodes_fill(struct launch_compat *to, unsigned family, const struct p
         }
 }
 
-size_t compat_nodes_longest(unsigned family, const struct plan *p, const struct hosts *hosts)
+size_t compat_nodes_longest(unsigned family, const struct plan *p, const struct hosts *hosts,
+                            int *ret_nodes)
 {
-        struct launch_compat compat = { 0 };
-        CLEANUP(free_textp) char *list = NULL;
+        size_t longest = 0;
 
+        *ret_nodes = 0;
         /* Only Slurm's list of nodes grows with the number of nodes. */
-        if (family != COMPAT_SLURM)
-                return 0;
-        compat_nodes_fill(&compat, family, p, &p->worlds[0], hosts);
-        list = compat_env_node_list(&compat);
-        launch_compat_finish(&compat);
-        return strlen(list);
+        for (size_t i = 0; family == COMPAT_SLURM && i < p->n_worlds; i++) {
+                struct launch_compat compat = { 0 };
+                CLEANUP(free_textp) char *list = NULL;
+
+                compat_nodes_fill(&compat, family, p, &p->worlds[i], hosts);
+                list = compat_env_node_list(&compat);
+                launch_compat_finish(&compat);
+                if (strlen(list) > longest) {
+                        longest = strlen(list);
+                        *ret_nodes = p->worlds[i].num_nodes;
+                }
+        }
+        return longest;
 }

@@ -15,7 +15,9 @@
 void compat_nodes_fill(struct launch_compat *to, unsigned family, const struct plan *p,
                        const struct plan_world *world, const struct hosts *hosts);
 
-/* Returns the length of the longest variable of @family, in bytes; more than COMPAT_VARIABLE_MAX
- * cannot be passed to a program (MAX_ARG_STRLEN of execve(2), less the name). */
+/* Returns the length of the longest variable of @family in any world, in bytes; more than
+ * COMPAT_VARIABLE_MAX cannot be passed to a program (MAX_ARG_STRLEN of execve(2), less the name).
+ * @ret_nodes: the number of nodes in that variable. */
 enum { COMPAT_VARIABLE_MAX = (128 << 10) - 32 };
-size_t compat_nodes_longest(unsigned family, const struct plan *p, const struct hosts *hosts);
+size_t compat_nodes_longest(unsigned family, const struct plan *p, const struct hosts *hosts,
+                            int *ret_nodes);

@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "head/hosts/hostfile.h"
+#include "head/model/compat_nodes.h"
 #include "head/model/plan_roles.h"
 #include "lib/diag_text.h"
 #include "lib/unit.h"
@@ -427,4 +428,23 @@ TEST(one_role_without_a_name_is_the_plan_of_today)
                 made_finish(&got);
         }
         assert_true(planned > 50);
+}
+
+/* The list of nodes for --compat slurm is that of a world, and may be longest in any. */
+TEST(the_longest_list_of_nodes_is_that_of_any_world)
+{
+        static const struct job job = { "n[1-4]",
+                                        1,
+                                        { { NAMED("a"), .nodes.count = 1, .plan = { G1 } },
+                                          { NAMED("b"), .nodes.count = 2, .plan = { G1 } },
+                                          { NAMED("c"), .nodes.count = 1, .plan = { G1 } } } };
+        struct made m = make(&job);
+        int nodes;
+
+        assert_int_equal(m.r, 0);
+        assert_int_equal(compat_nodes_longest(COMPAT_SLURM, &m.plan, &m.hosts, &nodes),
+                         strlen("n[2-3]"));
+        assert_int_equal(nodes, 2);
+        assert_int_equal(compat_nodes_longest(COMPAT_OMPI, &m.plan, &m.hosts, &nodes), 0);
+        made_finish(&m);
 }
