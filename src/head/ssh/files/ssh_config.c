@@ -7,6 +7,7 @@
  */
 #include "head/ssh/files/ssh_config.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <netdb.h>
 #include <stdlib.h>
@@ -364,6 +365,33 @@ static void complete_words(const struct config_lookup *l)
         complete_login(l);
 }
 
+/* Whether ssh(1) takes a login that comes from a variable: no words of a shell, no option behind a
+ * blank. */
+static bool is_fine_login(const char *name)
+{
+        if (!*name || *name == '-' || name[strlen(name) - 1] == '\\')
+                return false;
+        for (const char *p = name; *p; p++)
+                if (iscntrl((unsigned char)*p) || strchr("'`\";&<>|(){}", *p) ||
+                    (*p == ' ' && p[1] == '-'))
+                        return false;
+        return true;
+}
+
+/* Fills in the login of User, if there is a line. A name that stands in the file is taken as it is,
+ * such as DOMAIN\me; tokens and variables bring words from elsewhere, which reach ProxyCommand. */
+static int complete_user(const struct config_lookup *l, struct error *err)
+{
+        const struct config_line *line = find_line(l, "User");
+        int r = expand_value(l, "User", TOKENS_USER, EXPAND_VARIABLES, &l->host->user, err);
+        const char *user = l->host->user;
+
+        if (r < 0 || !line || !strcmp(user, line->args.v[0]) || is_fine_login(user))
+                return r;
+        err_set(err, EINVAL, "'%s' is not a user name", user);
+        return config_wrap_place(err, line->file, line->number, "User");
+}
+
 /* Fills in @host from the lines found; the user comes before the rest, since %r expands to the
  * user. */
 static int complete_host(struct config_lookup *l, struct error *err)
@@ -377,7 +405,7 @@ static int complete_host(struct config_lookup *l, struct error *err)
         if (l->request->user)
                 h->user = xstrdup(l->request->user);
         else
-                r = expand_value(l, "User", TOKENS_USER, EXPAND_VARIABLES, &h->user, err);
+                r = complete_user(l, err);
         if (!h->user) /* no User, or a failure, which the caller reports */
                 h->user = xstrdup(l->config->login);
         if (r == 0)

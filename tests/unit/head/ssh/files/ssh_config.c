@@ -85,6 +85,36 @@ TEST(names_that_reach_shells_are_refused)
         ssh_config_free(through);
 }
 
+TEST(logins_of_variables_are_checked_as_by_ssh)
+{
+        static const char *const bad[] = { "",   "-o",   "a;b", "$(id)", "`id`",   "a\n", "a'b",
+                                           "{a", "a -b", "a&b", "a<b",   "CORP\\", "a|b" };
+        static const char *const good[] = { "me", "CORP\\me", "me@corp", "svc$", "a b" };
+        struct ssh_host_request request = { .alias = "n1" };
+        struct ssh_config *c = parse("Port 22\nUser ${HN_TEST_LOGIN}\n");
+        struct ssh_host h;
+        struct error err;
+
+        for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+                setenv("HN_TEST_LOGIN", bad[i], 1);
+                if (ssh_config_lookup(c, &request, &h, NULL, &err) != -EINVAL)
+                        fail_msg("'%s' is taken", bad[i]);
+                assert_int_equal(err.number, HN_SSH_CONFIG_LINE);
+        }
+        assert_non_null(strstr(err.text, "text: line 2: User: 'a|b' is not a user name"));
+        for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+                setenv("HN_TEST_LOGIN", good[i], 1);
+                assert_int_equal(ssh_config_lookup(c, &request, &h, NULL, &err), 0);
+                assert_string_equal(h.user, good[i]);
+                ssh_host_finish(&h);
+        }
+        ssh_config_free(c);
+        /* A name in the file itself is not checked. */
+        h = find("User \"CORP (me)\"\n", &request);
+        assert_string_equal(h.user, "CORP (me)");
+        ssh_host_finish(&h);
+}
+
 TEST(texts_name_the_place)
 {
         struct ssh_config *c =
