@@ -313,6 +313,25 @@ if [[ $(id -u) == 0 ]] && unshare -m true 2>/dev/null; then
     run unshare -m sh -c 'mount -t tmpfs none /etc/systemd && cp logind.conf /etc/systemd/ && exec "$@"' - \
         "$HNLAUNCH" --on-hup detach --local 1 true
     lacks 'but not outside of a login session' "$ERR" HN821
+    # Parts stand in the order of their names over all folders; the first folder with a name counts.
+    logind_says() { # FOLDER/FILE:VALUE...
+        rm -rf parts
+        for part; do
+            mkdir -p "parts/${part%/*}"
+            printf '[Login]\nKillUserProcesses=%s\nKillExcludeUsers=\n' "${part#*:}" >"parts/${part%:*}"
+        done
+        run unshare -m sh -c 'for i in etc run usr/local/lib; do
+            mkdir -p "/$i/systemd" && mount -t tmpfs none "/$i/systemd" && mkdir "/$i/systemd/logind.conf.d" || exit
+            [ ! -d "parts/$i" ] || cp "parts/$i"/*.conf "/$i/systemd/logind.conf.d/" || exit
+        done
+        XDG_SESSION_ID=1 exec "$@"' - "$HNLAUNCH" --on-hup detach --local 1 true
+    }
+    logind_says usr/local/lib/10-a.conf:yes
+    has 'a part in /usr/local/lib is read' "$ERR" HN821
+    logind_says etc/10-a.conf:yes run/20-b.conf:no
+    lacks '... in the order of the names over all folders' "$ERR" HN821
+    logind_says etc/10-a.conf:yes run/10-a.conf:no usr/local/lib/10-a.conf:no
+    has '... and of the same name that of the first folder' "$ERR" HN821
 else
     skip 'KillUserProcesses of logind is noticed' 'only root may change logind.conf'
 fi

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Later files override earlier files: first the main files, then the parts of each folder in the
- * order of their names. A process started by systemd-run --user is not in the session.
+ * Later files override earlier files: first the main file, then the parts of all folders in the
+ * order of their names. Of parts with the same name the one in the first folder is read. A process
+ * started by systemd-run --user is not in the session.
  */
 #include "head/run/logind.h"
 
@@ -17,19 +18,27 @@
 #include "base/fd.h"
 #include "base/macros.h"
 #include "base/memory.h"
+#include "base/strv.h"
 
 struct logind_rule {
         bool ends;
         char *only, *except; /* names of users between blanks; NULL = not set */
 };
 
-static const char *const logind_files[] = {
-        "/usr/lib/systemd/logind.conf",          "/etc/systemd/logind.conf",
-        "/usr/lib/systemd/logind.conf.d/*.conf", "/run/systemd/logind.conf.d/*.conf",
-        "/etc/systemd/logind.conf.d/*.conf",
-};
+/* The first has the highest precedence. */
+static const char *const logind_folders[] = { "/etc/systemd", "/run/systemd",
+                                              "/usr/local/lib/systemd", "/usr/lib/systemd" };
 
-/* Takes a setting of logind.conf(5); later files replace earlier ones. */
+/* Adds users to a list, as systemd does; an empty value empties the list. */
+static void add_users(char **list, const char *value)
+{
+        char *all = *value && *list ? xasprintf("%s %s", *list, value) : xstrdup(value);
+
+        free(*list);
+        *list = all;
+}
+
+/* Takes a setting of logind.conf(5). */
 static int read_setting(void *ctx, const char *section, const char *name, const char *value)
 {
         struct logind_rule *rule = ctx;
@@ -42,10 +51,8 @@ static int read_setting(void *ctx, const char *section, const char *name, const 
         if (!strcmp(name, "KillUserProcesses"))
                 rule->ends = !strcasecmp(value, "yes") || !strcasecmp(value, "true") ||
                              !strcasecmp(value, "on") || !strcmp(value, "1");
-        if (list) {
-                free(*list);
-                *list = xstrdup(value);
-        }
+        if (list)
+                add_users(list, value);
         return 1;
 }
 
@@ -72,6 +79,59 @@ static bool has_session(void)
         return getenv("XDG_SESSION_ID") && !strstr(text, "/user@");
 }
 
+/* Reads the main file of the first folder that has one. */
+static void read_main_file(struct logind_rule *rule)
+{
+        int r = -1; /* the file cannot be opened */
+
+        for (size_t i = 0; i < ARRAY_SIZE(logind_folders) && r == -1; i++) {
+                CLEANUP(free_textp) char *path = xasprintf("%s/logind.conf", logind_folders[i]);
+
+                r = ini_parse(path, read_setting, rule);
+        }
+}
+
+static const char *name_of_part(const char *path)
+{
+        return strrchr(path, '/') + 1;
+}
+
+static int compare_parts(const void *a, const void *b)
+{
+        return strcmp(name_of_part(*(char *const *)a), name_of_part(*(char *const *)b));
+}
+
+/* Adds the parts of a folder, but for those whose name an earlier folder has. */
+static void list_parts(struct strv *parts, const char *folder)
+{
+        CLEANUP(free_textp) char *pattern = xasprintf("%s/logind.conf.d/*.conf", folder);
+        size_t before = parts->n;
+        glob_t found = { 0 };
+
+        if (glob(pattern, 0, NULL, &found) == 0)
+                for (size_t i = 0; i < found.gl_pathc; i++) {
+                        size_t k = 0;
+
+                        while (k < before && compare_parts(&parts->v[k], &found.gl_pathv[i]) != 0)
+                                k++;
+                        if (k == before)
+                                strv_push(parts, found.gl_pathv[i]);
+                }
+        globfree(&found);
+}
+
+static void read_parts(struct logind_rule *rule)
+{
+        CLEANUP(strv_finish) struct strv parts = STRV_INIT;
+
+        for (size_t i = 0; i < ARRAY_SIZE(logind_folders); i++)
+                list_parts(&parts, logind_folders[i]);
+        if (parts.n)
+                qsort(parts.v, parts.n, sizeof(*parts.v), compare_parts);
+        for (size_t i = 0; i < parts.n; i++)
+                ini_parse(parts.v[i], read_setting, rule);
+}
+
 bool logind_ends_processes(void)
 {
         /* The defaults of logind.conf(5): root is excepted, and KillUserProcesses depends on the
@@ -81,13 +141,9 @@ bool logind_ends_processes(void)
         const char *name = user ? user->pw_name : "";
         bool ends;
 
-        for (size_t i = 0; i < ARRAY_SIZE(logind_files) && has_session(); i++) {
-                glob_t found = { 0 };
-
-                if (glob(logind_files[i], 0, NULL, &found) == 0)
-                        for (size_t k = 0; k < found.gl_pathc; k++)
-                                ini_parse(found.gl_pathv[k], read_setting, &rule);
-                globfree(&found);
+        if (has_session()) {
+                read_main_file(&rule);
+                read_parts(&rule);
         }
         ends = rule.ends && !names_user(rule.except, name) &&
                (!rule.only || !*rule.only || names_user(rule.only, name));
