@@ -18,15 +18,17 @@ struct log_start {
 };
 
 struct log_hosts {
+        int dir;               /* borrowed */
         FILE *events;          /* NULL = there are none */
+        char *last;            /* line of the last start that was read; NULL = none */
         struct log_start next; /* read, and not yet reached; host NULL = none */
         const char **now;      /* by rank; borrowed from the caller's table */
         char **own;            /* by rank: hosts of later attempts; NULL = the first one */
         int n_ranks;
 };
 
-/* Follows the ranks from @now, lent, which has the hosts of the first attempt. @dir: the records.
- */
+/* Follows the ranks from @now, lent, which has the hosts of the first attempt. @dir: the records,
+ * also lent. */
 void log_hosts_open(struct log_hosts *h, int dir, const char **now, int n_ranks);
 void log_hosts_finish(struct log_hosts *h);
 

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/memory.h"
+#include "head/commands/log_hosts.h"
+#include "lib/files.h"
+#include "lib/unit.h"
+
+enum { RANKS = 2 };
+
+#define START(us, rank, host)                                                                      \
+        "{\"us\":" #us ",\"ev\":\"rank.started\",\"rank\":" #rank ",\"host\":\"" host "\"}\n"
+#define STEP "{\"us\":5,\"ev\":\"rank.progress\",\"rank\":0,\"step\":1}\n"
+
+static char root[] = "/tmp/test_log_hosts.XXXXXX";
+static int dir;
+
+static void append_events(const char *name, const char *text)
+{
+        CLEANUP(free_textp) char *path = xasprintf("%s/%s", root, name);
+        FILE *f = fopen(path, "a");
+
+        assert_non_null(f);
+        fputs(text, f);
+        fclose(f);
+}
+
+/* Puts a file with @text in the place of the events, as event_file_shorten() does. */
+static void replace_events(const char *text)
+{
+        append_events("new", text);
+        assert_int_equal(renameat(dir, "new", dir, "events.ndjson"), 0);
+}
+
+static void expect_move(struct log_hosts *h, int rank, const char *host)
+{
+        assert_int_equal(log_hosts_find_move(h, 1000), rank);
+        log_hosts_move(h);
+        assert_string_equal(h->now[rank], host);
+}
+
+TEST(a_file_that_is_replaced_is_followed)
+{
+        const char *now[RANKS] = { "n0", "n1" };
+        struct log_hosts h;
+
+        append_events("events.ndjson", START(1, 0, "n0") START(1, 1, "n1") STEP);
+        log_hosts_open(&h, dir, now, RANKS);
+        assert_int_equal(log_hosts_find_move(&h, 1000), -1);
+        append_events("events.ndjson", START(20, 0, "n2"));
+        expect_move(&h, 0, "n2");
+        /* Lines of the old file that were read count once, lines that were not count as well. */
+        append_events("events.ndjson", START(30, 0, "n3"));
+        replace_events(START(1, 0, "n0") START(1, 1, "n1") START(20, 0, "n2") START(30, 0, "n3")
+                               START(40, 1, "n4"));
+        expect_move(&h, 0, "n3");
+        expect_move(&h, 1, "n4");
+        assert_int_equal(log_hosts_find_move(&h, 1000), -1);
+        append_events("events.ndjson", STEP START(50, 1, "n5"));
+        expect_move(&h, 1, "n5");
+        /* The last start is no longer in the file: all in the file are later. */
+        replace_events(START(60, 0, "n6"));
+        expect_move(&h, 0, "n6");
+        assert_int_equal(log_hosts_find_move(&h, 1000), -1);
+        log_hosts_finish(&h);
+}
+
+static int make_root(void **state UNUSED)
+{
+        dir = mkdtemp(root) ? open(root, O_RDONLY | O_DIRECTORY) : -1;
+        return dir < 0 ? -1 : 0;
+}
+
+static int remove_root(void **state UNUSED)
+{
+        fd_close(dir);
+        return remove_tree(root);
+}
+
+int main(void)
+{
+        return unit_run(make_root, remove_root);
+}
