@@ -190,18 +190,24 @@ static void parse_slurm_line(struct topology_reader *r, size_t at, size_t end)
 
         for (size_t stop; at < end; at = stop + strspn(text + stop, " \t\v\f")) {
                 size_t len = strcspn(text + at, "=" BLANKS);
+                bool is_block = is_key(text + at, len, "BlockName");
 
                 stop = at + len + strcspn(text + at + len, BLANKS);
-                s.is_block |= is_key(text + at, len, "BlockName");
-                /* The value of BlockName= is the name. Keys may be written in any case, as Slurm
-                 * reads them. */
-                to = s.is_block && !name.len                ? &name
+                s.is_block |= is_block;
+                /* Keys may be written in any case, as Slurm reads them. */
+                to = is_block                               ? &name
                      : is_key(text + at, len, "SwitchName") ? &name
                      : is_key(text + at, len, "Nodes")      ? &nodes
                      : is_key(text + at, len, "Switches")   ? &switches
                                                             : NULL;
-                if (to && stop > at + len + 1)
+                if (to && stop > at + len + 1) {
                         *to = (struct text_range){ at + len + 1, stop - at - len - 1 };
+                } else if (to == &name) {
+                        hostfile_text_error(&r->t, HN_TOPOLOGY_LINE,
+                                            (struct text_range){ at, stop - at }, NULL,
+                                            "expected the name of a switch");
+                        return;
+                }
         }
         if (!name.len) /* BlockSizes=, AggregatedBlock= */
                 return;
