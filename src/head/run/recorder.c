@@ -56,7 +56,7 @@ static const char *const record_names[] = {
 
 /* Owned by the thread while it runs. */
 struct record_files {
-        int dir; /* -1 = there is none: with recorder.elsewhere, not yet */
+        int dir; /* -1 = there is none */
         int fd[RECORDS];
         uint64_t in_file, output; /* bytes of output in the file, and of the run */
         uint64_t events;          /* bytes in the file */
@@ -279,8 +279,8 @@ static void remove_oldest(const struct recorder *r, int64_t bytes)
 
 /* --- files: the thread ------------------------------------------------------------------------ */
 
-/* Makes the folder of the run, or the link to @elsewhere, and opens it. 0, or
- * -errno with files.err. */
+/* Makes the folder of the run, or the link to @elsewhere, and opens it. 0, or -errno with
+ * files.err; a folder that was made and cannot be opened leaves files.err alone. */
 static int make_run_folder(struct recorder *r)
 {
         struct error *err = &r->files.err;
@@ -290,11 +290,8 @@ static int make_run_folder(struct recorder *r)
         if (r->elsewhere ? symlink(r->elsewhere, r->path) < 0 : mkdir(r->path, 0700) < 0)
                 return err_set(err, errno, "cannot make %s: %s", r->path, strerror(errno));
         r->files.dir = run_records_open_at(AT_FDCWD, r->path, err);
-        /* With @elsewhere the run has records without this folder: head/output/run_dir.c writes
-         * run.json and the events. */
-        if (r->files.dir < 0 && !r->elsewhere)
-                return -err->code;
-        *err = (struct error){ 0 };
+        if (r->files.dir >= 0)
+                *err = (struct error){ 0 };
         return 0;
 }
 
@@ -380,7 +377,7 @@ static int write_record(struct recorder *r, enum record record, const struct buf
 {
         int ret;
 
-        if (!buf_len(b) || (r->elsewhere && (!goes_elsewhere(record) || r->files.dir < 0)))
+        if (!buf_len(b) || (r->elsewhere && !goes_elsewhere(record)))
                 return 0;
         ret = append_record(r, record, b);
         if (ret == 0 || r->files.err.code)

@@ -292,17 +292,36 @@ TEST(after_an_error_output_is_cut_and_the_summary_kept)
         assert_string_equal(summary, "{}");
 }
 
+TEST(the_folder_behind_a_link_gets_the_output)
+{
+        CLEANUP(free_textp) char *folder = xasprintf("%s/runs", root);
+        CLEANUP(free_textp) char *there = xasprintf("%s/there", root), *output = NULL;
+        struct recorder *r = recorder_create(folder, "there", there, keep_all);
+
+        assert_int_equal(mkdir(there, 0700), 0);
+        recorder_put_output(r, 1, 0, MSG_STDOUT, "x", 1);
+        recorder_open(r);
+        finish_well(r);
+        output = read_of("there", "output");
+        assert_string_equal(output, "1 0 out 1\nx\n");
+}
+
 TEST(a_link_leads_elsewhere)
 {
         CLEANUP(free_textp) char *folder = xasprintf("%s/runs", root);
         CLEANUP(free_textp) char *link = xasprintf("%s/link", folder);
         struct recorder *r = recorder_create(folder, "link", "/there/link", keep_all);
         char to[64] = "";
+        struct error err;
 
         recorder_put(r, RECORD_RUN, "{}", 2);
         recorder_put_output(r, 1, 0, MSG_STDOUT, "x", 1);
         recorder_open(r);
-        finish_well(r);
+        /* The output has no place. */
+        assert_int_equal(recorder_await(r, &err), -ENOENT);
+        assert_int_equal(recorder_finish(r, WAIT_MS, &err), -ENOENT);
+        assert_non_null(strstr(err.text, "/runs/link: No such file or directory"));
+        recorder_destroy(r);
         assert_int_equal(readlink(link, to, sizeof(to) - 1), 11);
         assert_string_equal(to, "/there/link");
         record_run("after", (struct recorder_keep){ 1, INT64_MAX });
