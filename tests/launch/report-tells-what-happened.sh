@@ -76,6 +76,9 @@ hn report --html page.html "$crashed"
 exits 'a page is written' 0
 has 'which is told' "$ERR" "the report of run $crashed is in page.html"
 is 'for the user only' "$(stat -c %a page.html)" 600
+chmod 644 page.html
+hn report --html page.html "$crashed"
+is 'also if it was there with another mode' "$(stat -c %a page.html)" 600
 start --log-dir none --local 1 sh -c 'until [ -e seen ]; do sleep 0.05; done'
 wait_for grep -q "run .....:" "$ERR"
 "$HNLAUNCH" report >newest

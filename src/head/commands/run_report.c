@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error_number.h"
@@ -75,6 +76,20 @@ static char *describe_missing_verdict(const struct run *r, const struct story *s
                          json_member(last, "ev"), text);
 }
 
+/* Opens the file of a page, empty. An earlier page of any mode becomes one for the user alone. */
+static int open_page(const char *path)
+{
+        int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+        struct stat st;
+
+        if (fd < 0)
+                return -errno;
+        /* Some file systems have no modes: this is no error. */
+        if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 077))
+                fchmod(fd, 0600);
+        return fd;
+}
+
 /* Writes the page, readable by the user only because of the command line and words of the ranks.
  * "-" is standard output, whose errors are told at the end of hnlaunch. 0, or the exit code. */
 static int write_page(const char *path, const struct story *s, const char *no_verdict,
@@ -89,8 +104,8 @@ static int write_page(const char *path, const struct story *s, const char *no_ve
                 return fwrite(buf_data(&page), 1, buf_len(&page), stdout) == buf_len(&page)
                                ? 0
                                : EX_CANTCREAT;
-        fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-        r = fd < 0 ? -errno : fd_write_all(fd, buf_data(&page), buf_len(&page));
+        fd = open_page(path);
+        r = fd < 0 ? fd : fd_write_all(fd, buf_data(&page), buf_len(&page));
         /* A file system over the network tells a full disk only here. */
         if (fd >= 0 && close(fd) < 0 && !r)
                 r = -errno;
