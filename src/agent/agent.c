@@ -250,7 +250,8 @@ static int decode_launch_order(struct agent *a, struct launch_order *l, const st
         return 0;
 }
 
-/* Tells whether the order has ranks, each of its world and with a program. */
+/* Tells whether the order has ranks, each of its world and with a program, as those of other worlds
+ * have. */
 static bool is_order_complete(const struct launch_order *l)
 {
         if (l->world_size > UINT32_MAX - l->world.first)
@@ -258,6 +259,9 @@ static bool is_order_complete(const struct launch_order *l)
         for (uint32_t i = 0; i < l->n_ranks; i++)
                 if (l->ranks[i].rank >= l->world_size || l->ranks[i].program >= l->n_programs ||
                     !l->programs[l->ranks[i].program].argv.n)
+                        return false;
+        for (uint32_t i = 0; i < l->others.n; i++)
+                if (l->others.v[i].program >= l->n_programs)
                         return false;
         return l->n_ranks;
 }

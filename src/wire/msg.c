@@ -254,6 +254,7 @@ static void code_launch_rank_ports(struct codec *c, struct launch_rank_ports *p)
 static void code_launch_other(struct codec *c, struct launch_other *k)
 {
         codec_u32(c, &k->rank);
+        codec_u32(c, &k->program);
         codec_u32_array(c, &k->gpus, &k->n_gpus, MAX_GPUS);
 }
 

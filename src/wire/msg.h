@@ -213,6 +213,7 @@ enum { WORLD_NAME_MAX = 80 };
 /* The node's ranks of other worlds that divide its cores with those of the order. */
 struct launch_other {
         uint32_t rank; /* in the job */
+        uint32_t program;
         uint32_t *gpus;
         uint32_t n_gpus;
 };

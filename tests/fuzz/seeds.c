@@ -139,7 +139,7 @@ static void seed_launch(struct buf *b)
         m.rank_ports = (struct launch_rank_ports[]){ { NULL, 0 }, { ports, 1 } };
         m.n_rank_ports = 2;
         m.near_nic = true;
-        m.others = (struct launch_others){ (struct launch_other[]){ { 2, gpus, 2 } }, 1 };
+        m.others = (struct launch_others){ (struct launch_other[]){ { 2, 0, gpus, 2 } }, 1 };
         launch_order_encode(b, &m);
         write_message(b, "launch_rank_ports");
         free(m.cwd);

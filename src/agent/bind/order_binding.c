@@ -42,10 +42,9 @@ static bool has_gpu_ranks(const struct bind_query *q)
 }
 
 /* Reads OMP_NUM_THREADS of the user; 0 = not set. The first number counts, of the outer threads. */
-static uint32_t read_threads(const struct launch_order *l, const struct launch_rank *r,
-                             const struct strv *env)
+static uint32_t read_threads(const struct launch_order *l, uint32_t program, const struct strv *env)
 {
-        const char *own = strv_env_get(&l->programs[r->program].env, "OMP_NUM_THREADS");
+        const char *own = strv_env_get(&l->programs[program].env, "OMP_NUM_THREADS");
         const char *text = own ? own : strv_env_get(env, "OMP_NUM_THREADS");
         long n = text ? strtol(text, NULL, 10) : 0;
 
@@ -86,18 +85,17 @@ static int32_t *find_gpu_nodes(const struct cpu_topology *t, const struct bind_q
         return nodes;
 }
 
-/* Whether the user has chosen devices of a rank by a variable that renumbers them. */
-static bool has_own_devices(const struct launch_order *l, const struct launch_rank *r,
-                            const struct strv *env)
+/* Whether the user has chosen devices of a program by a variable that renumbers them. */
+static bool has_own_devices(const struct launch_order *l, uint32_t program, const struct strv *env)
 {
         /* ROCm counts devices behind such a variable, so the indexes of the order would name other
-         * GPUs. The rank counts as one without GPUs then. */
+         * GPUs. Its ranks count as ones without GPUs then. */
         static const char *const names[] = { "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
                                              "GPU_DEVICE_ORDINAL" };
 
         for (size_t i = 0; i < ARRAY_SIZE(names); i++)
                 if (strv_env_get(env, names[i]) ||
-                    strv_env_get(&l->programs[r->program].env, names[i]))
+                    strv_env_get(&l->programs[program].env, names[i]))
                         return true;
         return false;
 }
@@ -216,8 +214,17 @@ static bool has_bound_rank(const struct order_binding *b)
         return false;
 }
 
-/* Threads of other worlds are not known to the order, and count as not set. Orders with a rank for
- * each node (per_node) are not bound: such ranks serve the whole node. */
+/* Returns a rank with its threads and GPUs. The same rank of another world has the same, or the
+ * worlds would not divide the cores alike. */
+static struct bind_query_rank ask_rank(const struct launch_order *l, const struct strv *env,
+                                       uint32_t rank, uint32_t program, uint32_t *gpus,
+                                       uint32_t n_gpus)
+{
+        return (struct bind_query_rank){ rank, read_threads(l, program, env), gpus,
+                                         has_own_devices(l, program, env) ? 0 : n_gpus };
+}
+
+/* Orders with a rank for each node (per_node) are not bound: such ranks serve the whole node. */
 struct bind_query order_binding_ask(const struct launch_order *l, const struct strv *env)
 {
         struct bind_query q = { .bind = l->per_node ? NULL : l->bind, .near_nic = l->near_nic };
@@ -226,17 +233,19 @@ struct bind_query order_binding_ask(const struct launch_order *l, const struct s
                 return q;
         q.n_ranks = l->n_ranks;
         q.ranks = xcalloc(q.n_ranks, sizeof(*q.ranks));
-        for (uint32_t i = 0; i < q.n_ranks; i++)
-                q.ranks[i] = (struct bind_query_rank){
-                        l->world.first + l->ranks[i].rank, read_threads(l, &l->ranks[i], env),
-                        l->ranks[i].gpus,
-                        has_own_devices(l, &l->ranks[i], env) ? 0 : l->ranks[i].n_gpus
-                };
+        for (uint32_t i = 0; i < q.n_ranks; i++) {
+                const struct launch_rank *r = &l->ranks[i];
+
+                q.ranks[i] =
+                        ask_rank(l, env, l->world.first + r->rank, r->program, r->gpus, r->n_gpus);
+        }
         q.n_others = l->others.n;
         q.others = xcalloc(q.n_others, sizeof(*q.others));
-        for (uint32_t i = 0; i < q.n_others; i++)
-                q.others[i] = (struct bind_query_rank){ l->others.v[i].rank, 0, l->others.v[i].gpus,
-                                                        l->others.v[i].n_gpus };
+        for (uint32_t i = 0; i < q.n_others; i++) {
+                const struct launch_other *r = &l->others.v[i];
+
+                q.others[i] = ask_rank(l, env, r->rank, r->program, r->gpus, r->n_gpus);
+        }
         return q;
 }
 

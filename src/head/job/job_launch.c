@@ -399,8 +399,8 @@ static void add_other_rank(const struct options *o, const struct plan_rank *k,
                 return;
         m->others.v = xrealloc(m->others.v, m->others.n + 1, sizeof(*m->others.v));
         m->others.v[m->others.n++] =
-                (struct launch_other){ (uint32_t)k->rank, (uint32_t *)k->gpus.v /* lent */,
-                                       (uint32_t)k->gpus.n };
+                (struct launch_other){ (uint32_t)k->rank, (uint32_t)k->program,
+                                       (uint32_t *)k->gpus.v /* lent */, (uint32_t)k->gpus.n };
 }
 
 /* Lists the ranks of the world that the node has. */

@@ -295,9 +295,10 @@ static void ask_binding(struct job *j, struct node *n, int world, const uint32_t
 
                 /* Ranks of other worlds take a share of the cores without being asked about. */
                 if (r->world != world && options_divides_cores(o, (size_t)r->program))
-                        q.others[q.n_others++] = (struct bind_query_rank){ (uint32_t)r->rank, 0,
-                                                                           (uint32_t *)r->gpus.v,
-                                                                           (uint32_t)r->gpus.n };
+                        q.others[q.n_others++] =
+                                (struct bind_query_rank){ (uint32_t)r->rank, threads[r->program],
+                                                          (uint32_t *)r->gpus.v,
+                                                          (uint32_t)r->gpus.n };
                 if (r->world != world || options_is_per_node(o, (size_t)r->program))
                         continue;
                 j->asked->inventory[n->index].bindings[i].asked = true;
