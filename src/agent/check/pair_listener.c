@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A connection walks GREETING -> ECHOING -> DROPPING -> SENDING and is closed. The timer ends
- * connections that take too long, and at last the listener. Every libuv handle counts in @handles;
- * the last close callback frees the listener.
+ * A connection walks GREETING -> ECHOING -> DROPPING -> SENDING and is closed. Anybody may connect
+ * and say nothing: connections in GREETING are counted apart, and the oldest makes room for a new
+ * one. The timer ends connections that take too long, and at last the listener. Every libuv handle
+ * counts in @handles; the last close callback frees the listener.
  */
 #include "agent/check/pair_listener.h"
 
@@ -24,7 +25,7 @@ enum {
         LOOK_MS = 250,      /* of the timer */
         GREETING_MS = 2000, /* for the token */
         SLACK_MS = 10000,   /* beside the time to send, both ways */
-        CONNS_MAX = 512,
+        CONNS_MAX = 512,    /* with a greeting, and as many without */
         HALF = ENDPOINT_TOKEN / 2,
         GREETING_LEN = sizeof(ENDPOINT_PROBE) - 1 + HALF,
         ROOM = 256 << 10,
@@ -50,7 +51,7 @@ struct pair_listener {
         uv_tcp_t tcp;
         uv_timer_t timer;
         struct pair_conn *conns;
-        unsigned n_conns, handles;
+        unsigned n_silent, n_greeted, handles; /* n_silent: in GREETING */
         bool over;
         uint32_t port;
         int64_t until_ns;
@@ -74,6 +75,12 @@ static void on_conn_closed(uv_handle_t *h)
         free(c);
 }
 
+/* Returns the number of connections that @c counts in. */
+static unsigned *count_of(struct pair_conn *c)
+{
+        return c->step == GREETING ? &c->listener->n_silent : &c->listener->n_greeted;
+}
+
 /* Leaves the list at once: a closing connection counts no more for CONNS_MAX. Calls after the first
  * have no effect. */
 static void close_pair_conn(struct pair_conn *c)
@@ -81,7 +88,7 @@ static void close_pair_conn(struct pair_conn *c)
         if (uv_is_closing((uv_handle_t *)&c->tcp))
                 return;
         DL_DELETE(c->listener->conns, c);
-        c->listener->n_conns--;
+        --*count_of(c);
         uv_close((uv_handle_t *)&c->tcp, on_conn_closed);
 }
 
@@ -138,13 +145,15 @@ static void take_pair_greeting(struct pair_conn *c, size_t n)
         c->taken += n;
         if (c->taken < GREETING_LEN)
                 return;
-        if (memcmp(c->greeting, l->question, GREETING_LEN) != 0) {
+        if (memcmp(c->greeting, l->question, GREETING_LEN) != 0 || l->n_greeted == CONNS_MAX) {
                 close_pair_conn(c);
-        } else {
-                c->step = ECHOING;
-                c->taken = 0;
-                send_pair_reply(c, l->answer, HALF);
+                return;
         }
+        l->n_silent--;
+        l->n_greeted++;
+        c->step = ECHOING;
+        c->taken = 0;
+        send_pair_reply(c, l->answer, HALF);
 }
 
 /* Returns the bytes as they have come. Several bytes in one read get one write. */
@@ -173,8 +182,24 @@ static void on_pair_read(uv_stream_t *s, ssize_t n, const uv_buf_t *to UNUSED)
                 take_echoes(c, (size_t)n);
 }
 
-/* The connection is in the list before uv_accept(), so that close_pair_conn() serves every failure.
- * A connection above CONNS_MAX is accepted and closed, or it would wait in the backlog. */
+/* Closes the oldest silent connection when there are too many: a peer greets at once. */
+static void close_oldest_silent(struct pair_listener *l)
+{
+        struct pair_conn *c;
+
+        if (l->n_silent <= CONNS_MAX)
+                return;
+        DL_FOREACH(l->conns, c)
+        {
+                if (c->step == GREETING) {
+                        close_pair_conn(c);
+                        return;
+                }
+        }
+}
+
+/* The connection is in the list before uv_accept(), so that close_pair_conn() serves every
+ * failure. */
 static void on_pair_connection(uv_stream_t *s, int status)
 {
         struct pair_listener *l = s->data;
@@ -188,9 +213,10 @@ static void on_pair_connection(uv_stream_t *s, int status)
         uv_tcp_init(l->loop, &c->tcp);
         c->tcp.data = c;
         l->handles++;
-        l->n_conns++;
+        l->n_silent++;
         DL_APPEND(l->conns, c);
-        if (uv_accept(s, (uv_stream_t *)&c->tcp) < 0 || l->n_conns > CONNS_MAX ||
+        close_oldest_silent(l);
+        if (uv_accept(s, (uv_stream_t *)&c->tcp) < 0 ||
             uv_read_start((uv_stream_t *)&c->tcp, on_pair_alloc, on_pair_read) < 0)
                 close_pair_conn(c);
         else

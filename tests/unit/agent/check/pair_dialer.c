@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -166,6 +167,29 @@ static ssize_t read_slowly(int fd, char *to, size_t size)
         while ((n = recv(fd, to, size, MSG_DONTWAIT)) < 0 && errno == EAGAIN)
                 uv_run(&loop, UV_RUN_NOWAIT);
         return n < 0 ? 0 : n;
+}
+
+TEST(silent_connections_turn_no_peer_away)
+{
+        enum { SILENT = 600 };
+        struct rlimit files;
+        int fds[SILENT];
+
+        getrlimit(RLIMIT_NOFILE, &files);
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &files);
+        if (files.rlim_max < 3 * SILENT)
+                skip();
+        begin();
+        for (int i = 0; i < SILENT; i++) {
+                fds[i] = connect_plainly();
+                uv_run(&loop, UV_RUN_NOWAIT);
+        }
+        dial();
+        assert_int_equal(result.error, 0);
+        for (int i = 0; i < SILENT; i++)
+                close(fds[i]);
+        end();
 }
 
 TEST(who_does_not_know_the_token_gets_no_byte)
