@@ -59,6 +59,8 @@ struct arrival {
         struct request_id id;
         int rank;
         struct bytes value; /* of the contribution; empty = none */
+        uint32_t n_left;    /* ranks of the request that have no answer yet, from @rank on */
+        bool differs;       /* all of these are answered */
 };
 
 static uint32_t rank_at(const struct collective *c, uint32_t place)
@@ -251,8 +253,10 @@ static bool describe_difference(char *to, size_t size, const struct collective *
         return true;
 }
 
-/* Ends the collective because of a differing newcomer, and tells all. */
-static void fail_mismatch(struct store *s, struct collective *c, const struct arrival *a,
+/* Ends the collective because of a differing newcomer, and tells all. The ranks behind @a in the
+ * request differ alike: in a collective of their own they would wait for the members of this one.
+ */
+static void fail_mismatch(struct store *s, struct collective *c, struct arrival *a,
                           const char *difference)
 {
         char text[COLLECTIVE_TEXT];
@@ -260,6 +264,12 @@ static void fail_mismatch(struct store *s, struct collective *c, const struct ar
                                      .ranks = (uint32_t[]){ (uint32_t)a->rank },
                                      .n_ranks = 1 };
 
+        a->differs = true;
+        if (a->id.n_whom) {
+                a->id.n_whom = a->n_left;
+                reply.ranks = a->id.whom;
+                reply.n_ranks = a->n_left;
+        }
         snprintf(text, sizeof(text), "%s `%s`: rank %d (%s) %s", store_call_name(c->op), NAME(c),
                  a->rank, s->ops.host_of(s->ctx, a->rank), difference);
         reply.text = bytes_of(text);
@@ -387,7 +397,7 @@ static int find_lost_member(const struct store *s, const struct collective *c)
 
 /* Takes the arrival of a rank. @known: a collective in agreement with the request, or NULL. Returns
  * the collective of @a, now in agreement, or NULL: refused, or the collective is over. */
-static struct collective *take_arrival(struct store *s, const struct arrival *a,
+static struct collective *take_arrival(struct store *s, struct arrival *a,
                                        const struct collective *known)
 {
         const struct bytes name = a->req->key;
@@ -460,7 +470,8 @@ void collective_request(struct store *s, struct request_id id, int rank,
         if (req->op == STORE_BROADCAST && req->n_members)
                 root = req->members[req->root];
         len = req->op == STORE_GATHER ? req->value.len / n : 0;
-        for (uint32_t i = 0; i < n; i++) {
+        for (uint32_t i = 0; i < n && !a.differs; i++) {
+                a.n_left = n - i;
                 if (rank < 0) {
                         a.rank = (int)req->ranks[i];
                         a.id.whom = &req->ranks[i];

@@ -33,6 +33,8 @@ static void note(void *ctx UNUSED, uint64_t owner, const struct store_reply *r)
                 buf_printf(&said, " %.*s", (int)r->text.len, (const char *)r->text.p);
         for (uint32_t i = 0; i < r->n_ranks; i++)
                 buf_printf(&said, "%s%u", i ? "," : " #", r->ranks[i]);
+        for (uint32_t i = 0; i < r->n_whom; i++)
+                buf_printf(&said, "%s%u", i ? "," : " to ", r->whom[i]);
 }
 
 /* Two ranks on each node. */
@@ -231,6 +233,29 @@ TEST(members_who_differ_are_named_to_all)
                        "passes 2 #0 | 1 differ all_gather `w`: rank 0 (node0) passes 1 bytes "
                        "where rank 1 passes 2 #0" });
         assert_int_equal(store_waiting(s), 0);
+        store_destroy(s);
+}
+
+/* In a collective of their own the others would wait for those that have an answer. */
+TEST(all_ranks_of_a_request_differ)
+{
+        struct store_request req = { .op = STORE_BARRIER,
+                                     .tag = 1,
+                                     .key = { "w", 1 },
+                                     .ranks = (uint32_t[]){ 1, 2, 3 },
+                                     .n_ranks = 3 };
+        struct store *s = fresh(4);
+
+        PLAY(s, { 0, STORE_GATHER, "w", "x", .said = "" });
+        store_request(s, 9, -1, &req);
+        expect("9 differ all_gather `w`: rank 1 (node0) calls barrier where rank 0 calls "
+               "all_gather #1,2,3 to 1,2,3 | 0 differ all_gather `w`: rank 1 (node0) calls "
+               "barrier where rank 0 calls all_gather #1,2,3");
+        assert_int_equal(store_waiting(s), 0);
+        /* The name is free again, for the same ranks as well. */
+        store_request(s, 9, -1, &req);
+        expect("");
+        PLAY(s, { 0, STORE_BARRIER, "w", .said = "9 ok to 1,2,3 | 0 ok" });
         store_destroy(s);
 }
 
