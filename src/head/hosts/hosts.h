@@ -19,7 +19,7 @@ struct host_site {
         char *path;     /* switches from the top, "core/leaf1" */
         int number;     /* of the leaf switch, counted through the network; -1 = not known */
         size_t turn;    /* 1 + its place in the order of the job; 0 = that of the list */
-        bool asked;     /* its agent has told .domain and .path, or that there are none */
+        bool asked;     /* its agent has told .domain and .path, or has not answered */
         bool stands_by; /* is spare by the host list, and not chosen for ranks */
 };
 

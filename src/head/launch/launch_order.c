@@ -212,12 +212,20 @@ static enum job_step ask_places(struct launch *l)
         if (!any)
                 return JOB_DONE;
         facts = xcalloc(h->n, sizeof(*facts));
+        /* Nodes with a fact are not asked. */
+        for (size_t i = 0; i < h->n; i++)
+                if (host_site_of(&h->v[i])->asked)
+                        checked_add(&facts[i], "asked", "", "");
         step = job_check(l->run.job, &o, facts);
         for (size_t i = 0; i < h->n; i++) {
-                for (uint32_t k = 0; k < facts[i].n_facts && !h->v[i].site->asked; k++)
+                struct host_site *s = h->v[i].site;
+
+                for (uint32_t k = 0; k < facts[i].n_facts && !s->asked; k++)
                         take_fact(&h->v[i], &facts[i].facts[k]);
-                /* A silent node is asked again with the next plan. */
-                h->v[i].site->asked |= facts[i].n_facts > 0;
+                /* A silent node costs each wait its whole time, and is asked once. */
+                if (step == JOB_DONE && !s->asked && !facts[i].n_facts && is_node_ready(l, i))
+                        log_line(LOG_INFO, "%s: does not tell its domain in time", h->v[i].name);
+                s->asked |= facts[i].n_facts > 0 || (step == JOB_DONE && is_node_ready(l, i));
                 checked_finish(&facts[i]);
         }
         free(facts);
