@@ -47,6 +47,13 @@ is 'the others stand by' "$(hosts) $(python3 -c 'import json, sys; print(json.lo
 hn plan --json -w 'n[1-4],n10' --segment 2 --topology net.txt --spares 1 true
 is '... also with a number' "$(hosts) $(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["spares"])' "$OUT")" \
     "n1 n4 n2 n3 ['n10']"
+for list in 'n2:4,n1:1' 'n1:1,n2:4'; do
+    hn plan --json -w "$list,n4:1,n10:1" --order topology --topology net.txt -n 4 --spares auto true
+    is "hosts with fewer slots are chosen in greater number ($list)" "$(python3 -c '
+import json, sys
+p = json.load(open(sys.argv[1]))
+print(sum(len(n["ranks"]) for n in p["nodes"]))' "$OUT")" 4
+done
 hn plan --json -w 'n[1-4],n10' --segment 2 --topology net.txt --min-nodes 2 true
 is '--min-nodes takes whole segments' "$(hosts)" 'n1 n4 n2 n3'
 

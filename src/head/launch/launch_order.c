@@ -145,11 +145,28 @@ static int arrange_hosts(struct launch *l, size_t needed, size_t segment)
         return order ? 0 : -EINVAL;
 }
 
+size_t launch_order_count(const struct launch *l)
+{
+        struct diags unused = DIAGS_INIT;
+        struct plan p = PLAN_INIT;
+        size_t n = 0;
+
+        if (l->o.plan.np && plan_build(&p, &l->hosts, NULL, &l->o.plan, &unused) == 0)
+                for (size_t i = 0, working = 0; i < l->hosts.n; i++) {
+                        working += !l->hosts.v[i].spare;
+                        if (p.nodes[i].n_ranks)
+                                n = working;
+                }
+        plan_finish(&p);
+        diags_finish(&unused);
+        return n;
+}
+
 int launch_order_arrange(struct launch *l, size_t needed)
 {
         struct hosts *h = &l->hosts;
         struct switch_tree *t;
-        size_t working = 0;
+        size_t working = 0, segment = (size_t)l->o.segment;
         int r;
 
         if (!launch_order_is_wanted(l))
@@ -167,7 +184,13 @@ int launch_order_arrange(struct launch *l, size_t needed)
         topology_destroy(t);
         needed = needed ? MIN(needed, working) : working;
         /* Segments are checked later where nodes are still to tell their domains. */
-        r = arrange_hosts(l, needed, launch_order_waits(l) ? 0 : (size_t)l->o.segment);
+        segment = launch_order_waits(l) ? 0 : segment;
+        r = arrange_hosts(l, needed, segment);
+        /* The hosts chosen may have fewer slots than the first of the list. */
+        for (size_t n; r == 0 && !l->o.nodes && (n = launch_order_count(l)) > needed;) {
+                needed = n;
+                r = arrange_hosts(l, needed, segment);
+        }
         if (r == 0 && !is_asked(&l->o))
                 warn_unplaced(l);
         return r;
@@ -265,6 +288,34 @@ static void take_turns(struct launch *l, const size_t *order, size_t chosen, con
         }
 }
 
+/* Chooses more hosts if the first @needed of @order have too few slots: they were counted in the
+ * order of the list, where hosts with more slots may come first. Returns @order, or another one in
+ * its place. */
+static size_t *choose_enough(struct launch *l, size_t *order, size_t needed, const bool *usable)
+{
+        struct diags unused = DIAGS_INIT;
+        size_t *more = NULL, n;
+
+        while (!count_order_nodes(l)) {
+                take_turns(l, order, l->hosts.n, usable, true);
+                n = count_order_nodes(l);
+                if (n > needed)
+                        more = host_order_choose(&l->hosts, usable, n, (size_t)l->o.segment,
+                                                 &unused);
+                /* The plan tells what is missing. */
+                if (n <= needed || !more) {
+                        take_turns(l, order, needed, usable, true);
+                        break;
+                }
+                free(order);
+                order = STEAL(&more);
+                needed = n;
+                take_turns(l, order, needed, usable, true);
+        }
+        diags_finish(&unused);
+        return order;
+}
+
 /* Chooses the nodes of the first plan. */
 static int choose_nodes(struct launch *l)
 {
@@ -279,6 +330,8 @@ static int choose_nodes(struct launch *l)
         order = n ? host_order_choose(h, usable, needed, (size_t)l->o.segment, &l->diags) : NULL;
         if (order)
                 take_turns(l, order, needed, usable, stand_by);
+        if (order && stand_by && needed == n)
+                order = choose_enough(l, order, needed, usable);
         free(usable);
         free(order);
         if (n && !order)

@@ -12,6 +12,8 @@ struct launch;
 
 /* Whether the order of the hosts is not that of the list. */
 bool launch_order_is_wanted(const struct launch *l);
+/* Counts the hosts from the first on that the plan needs, as far as slots are known; 0 = all. */
+size_t launch_order_count(const struct launch *l);
 /* Orders the hosts by the topology file, and by name: first those that the job needs, from @needed
  * hosts on, 0 = all. Before hosts are put aside. 0, or -EINVAL with errors in diags. */
 int launch_order_arrange(struct launch *l, size_t needed);

@@ -60,24 +60,6 @@ static void add_unfit(struct unfit *u, size_t node, char *why)
 
 /* ---- the hosts ---- */
 
-/* Counts the hosts from the first on that the plan needs, as far as slots are known; 0 = all. */
-static size_t count_needed(const struct launch *l)
-{
-        struct diags unused = DIAGS_INIT;
-        struct plan p = PLAN_INIT;
-        size_t n = 0;
-
-        if (l->o.plan.np && plan_build(&p, &l->hosts, NULL, &l->o.plan, &unused) == 0)
-                for (size_t i = 0, working = 0; i < l->hosts.n; i++) {
-                        working += !l->hosts.v[i].spare;
-                        if (p.nodes[i].n_ranks)
-                                n = working;
-                }
-        plan_finish(&p);
-        diags_finish(&unused);
-        return n;
-}
-
 /* Warns of --spares auto on the line when the run needs all hosts. */
 static void warn_no_spares(struct launch *l)
 {
@@ -109,6 +91,9 @@ static int order_hosts(struct launch *l, struct spare_rule *rule)
                 n = working - (size_t)rule->spares;
         if (launch_order_arrange(l, n) < 0)
                 return -EINVAL;
+        /* Other hosts may be the first now, with other slots. */
+        n = rule->needed && launch_order_is_wanted(l) ? launch_order_count(l) : 0;
+        rule->needed = n ? n : rule->needed;
         if (launch_order_waits(l)) {
                 /* All hosts are connected; launch_order_settle() chooses. */
                 rule->connect = true;
@@ -120,7 +105,7 @@ static int order_hosts(struct launch *l, struct spare_rule *rule)
 void launch_spares_order(struct launch *l)
 {
         const struct strv none = STRV_INIT;
-        struct spare_rule rule = { .nodes = l->o.nodes, .needed = count_needed(l) };
+        struct spare_rule rule = { .nodes = l->o.nodes, .needed = launch_order_count(l) };
 
         if (order_hosts(l, &rule) < 0)
                 return;
@@ -147,7 +132,7 @@ void launch_spares_choose(struct launch *l)
         if (first)
                 launch_bad_hosts_apply(l);
         warn_no_spares(l);
-        rule.needed = count_needed(l);
+        rule.needed = launch_order_count(l);
         if (order_hosts(l, &rule) < 0)
                 return;
         if (spare_hosts_choose(&l->hosts, &rule, &l->diags) == 0 && !first)
