@@ -199,7 +199,7 @@ static int listen_as_head(struct server *s)
         s->listener.rejects = &s->rejects;
         s->listener.ops = &ops;
         s->listener.owner = s;
-        if (dial_listener_open(&s->listener, &s->loop, "127.0.0.1", 0, &err) < 0)
+        if (dial_listener_open(&s->listener, &s->loop, "127.0.0.1", 0, NULL, &err) < 0)
                 fail_bench(err.text);
         uv_tcp_getsockname(&s->listener.tcp, (struct sockaddr *)&own, &len);
         return ntohs(own.sin_port);
