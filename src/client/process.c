@@ -202,7 +202,7 @@ hn_status hn_init(const hn_init_opts *opts)
         else
                 status = set_error(HN_ERR_NOT_LAUNCHED, "not started by hnlaunch: start it with "
                                                         "`hnlaunch --local 1 PROGRAM`");
-        /* The first message names the rank. A world of one has nobody to tell. */
+        /* The first message names the rank. A world of one has no other rank to tell. */
         hello.number = s.rank;
         if (status == HN_OK && !s.singleton)
                 status = conn_call(s.conn, &hello, timeout_ms, NULL);

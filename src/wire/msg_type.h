@@ -101,7 +101,7 @@ enum msg_states {
         MSG_IN_ANY = MSG_IN_READY | MSG_IN_RUNNING | MSG_IN_GONE,
 };
 
-/* Of a number without a message: "?", and nobody sends it. */
+/* Of a number without a message: "?", which neither side sends. */
 const char *msg_name(uint8_t type); /* "LAUNCH" */
 bool msg_comes_from(uint8_t type, enum msg_from from);
 bool msg_comes_in(uint8_t type, enum msg_states state);

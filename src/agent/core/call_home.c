@@ -225,7 +225,7 @@ static void take_head_records(struct call *c)
                         c->over = true;
                 buf_consume(&c->head.in, rec.whole);
         }
-        /* Bytes behind the end are for nobody, and would add up until the agent has ended. */
+        /* Bytes behind the end have no reader, and would add up until the agent has ended. */
         if (c->over)
                 buf_clear(&c->head.in);
 }

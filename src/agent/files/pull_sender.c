@@ -309,7 +309,7 @@ static void on_again(uv_timer_t *t UNUSED)
 
 void pull_sender_turn(struct pull_sender *s, struct uplink *up)
 {
-        if (s->busy && up->lost) /* nobody reads any more */
+        if (s->busy && up->lost) /* the head is gone */
                 pull_sender_stop(s);
         while (s->busy && !uplink_full(up))
                 take_step(s, up);

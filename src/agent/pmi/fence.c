@@ -258,7 +258,7 @@ int fence_begin(struct fence *f, const uint32_t *ranks, uint32_t n, struct bytes
 /* Waits for a key that no node sets, until the cancel. */
 void fence_show_wait(struct fence *f, bool shown)
 {
-        /* Nobody sets this key: ranks cannot name a key with this prefix. */
+        /* No rank sets this key: ranks cannot name a key with this prefix. */
         struct bytes key = { STORE_OWN_PREFIX "fence/never",
                              sizeof(STORE_OWN_PREFIX "fence/never") - 1 };
         struct store_request wait = { .op = STORE_WAIT, .keys = &key, .n_keys = 1 };

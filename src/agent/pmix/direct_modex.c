@@ -160,7 +160,7 @@ static void take_modex_answer(struct direct_modex *d, uint32_t id, const struct 
         if (reply->status != STORE_OK)
                 /* No key to delete, as far as this node knows. */
                 return;
-        /* The answer is read once, and nobody else reads it. */
+        /* The answer is read once, and by no other rank. */
         put_answer_name(&key, d->node, id);
         send_modex_request(d, STORE_DELETE, next_tag(d), &key, (struct bytes){ 0 });
 }

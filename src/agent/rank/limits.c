@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The limits of the login are read once, before the agent raises its own, and workers are measured
- * against these. Hard limits stay: nobody needs a privilege here.
+ * against these. Hard limits stay: no privilege is needed here.
  */
 #include "agent/rank/limits.h"
 

@@ -182,7 +182,7 @@ void rank_signal_find(const struct rank_status_scan *scan, pid_t worker, int sig
 
         *to = (struct rank_signal)RANK_SIGNAL_INIT;
         add_session(&s, worker, 0);
-        /* Nobody has a handler: then programs in sessions of their own count, too. */
+        /* No process has a handler: then programs in sessions of their own count, too. */
         if (!ends_programs(signo) && !to->targets.n && !s.shells.n && !s.relays.n) {
                 rank_signal_finish(to);
                 s.services = true;

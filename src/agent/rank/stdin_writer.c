@@ -52,7 +52,7 @@ static void on_closed(uv_handle_t *handle)
                 free_writer(w);
 }
 
-/* Closes the pipe. What still waits is credited, because nobody will read it. */
+/* Closes the pipe. What still waits is credited, because the rank will not read it. */
 static void shut_stdin(struct stdin_writer *w)
 {
         if (w->fd < 0)

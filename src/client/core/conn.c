@@ -116,7 +116,7 @@ static void accept_reply(struct conn *c, struct store_reply *reply)
         };
         struct conn_request *p;
 
-        /* A request given up after GRACE_MS is off the list, and a late answer finds nobody. */
+        /* A request given up after GRACE_MS is off the list, and a late answer finds no request. */
         LL_SEARCH_SCALAR(c->requests, p, tag, reply->tag);
         if (!p || p->done)
                 return;
@@ -399,7 +399,7 @@ hn_status conn_post(struct conn *c, struct store_request *req)
                 return c->ops->post(c->store, req);
         pthread_mutex_lock(&c->mutex);
         req->tag = c->next_tag++;
-        if (!c->local) /* a world of one has nobody to tell */
+        if (!c->local) /* a world of one has no other rank to tell */
                 status = transmit_request(c, req, 0);
         pthread_mutex_unlock(&c->mutex);
         return status;

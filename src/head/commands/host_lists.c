@@ -3,12 +3,17 @@
  * Each list is read into a separate set and joined with the hosts so far: the first list by a union
  * with nothing, later ones by the operation of the command line. An error does not end the reading,
  * so that all lists are checked at once.
+ *
+ * A list is a set of names, in any case of letters. The hosts of the first list stay in order and
+ * keep their attributes. Every list has an index of names (hosts_find()), so that an operation
+ * takes a time that grows with the number of hosts and not with the product.
  */
 #include "head/commands/host_lists.h"
 
+#include <stdlib.h>
 #include <sysexits.h>
 
-#include "head/hosts/host_sets.h"
+#include "base/memory.h"
 #include "head/hosts/hostfile.h"
 #include "head/options/config.h"
 #include "head/options/option_table.h"
@@ -22,6 +27,30 @@ static bool option_counts(const struct options *o, const char *name)
 bool host_lists_any(const struct options *o)
 {
         return o->argv.n || o->hostfiles.n || o->hostlists.n;
+}
+
+enum host_set_op {
+        HOST_SET_UNION,
+        HOST_SET_MINUS,  /* without the hosts of the other list */
+        HOST_SET_COMMON, /* with the hosts of both */
+};
+
+/* Combines @h with another list. */
+static void apply_set_op(struct hosts *h, enum host_set_op op, struct hosts *other)
+{
+        bool *keep;
+
+        if (op == HOST_SET_UNION) {
+                for (size_t i = 0; i < other->n; i++)
+                        if (!hosts_find(h, other->v[i].name))
+                                hosts_add_like(h, &other->v[i]);
+                return;
+        }
+        keep = xcalloc(h->n + 1, sizeof(*keep));
+        for (size_t i = 0; i < h->n; i++)
+                keep[i] = (hosts_find(other, h->v[i].name) != NULL) == (op == HOST_SET_COMMON);
+        hosts_retain(h, keep);
+        free(keep);
 }
 
 /* The state between two lists. */
@@ -41,7 +70,7 @@ static void take_list(struct list_reader *r, const char *text, bool is_file)
                 hostfile_load(&one, text, r->diags);
         else
                 hostlist_load(&one, text, r->diags);
-        host_set_apply(r->to, r->n++ ? r->op : HOST_SET_UNION, &one);
+        apply_set_op(r->to, r->n++ ? r->op : HOST_SET_UNION, &one);
         hosts_finish(&one);
 }
 

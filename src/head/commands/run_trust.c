@@ -20,7 +20,7 @@
 #include "base/memory.h"
 #include "head/alloc/alloc.h"
 #include "head/commands/host_lists.h"
-#include "head/nodes/own_hosts.h"
+#include "head/nodes/same_machine.h"
 #include "head/nodes/ssh_loader.h"
 #include "head/output/say.h"
 
@@ -341,7 +341,7 @@ static int load_hosts(struct trust *t, const struct options *o, const struct ssh
         else if (alloc_load(o->from, false, &t->hosts, d) < 0)
                 rc = diags_first_error(d)->exit;
         if (!rc)
-                own_hosts_mark(&t->hosts, login);
+                same_machine_mark_own(&t->hosts, login);
         t->v = xcalloc(t->hosts.n + 1, sizeof(*t->v));
         for (size_t i = 0; i < t->hosts.n; i++)
                 t->v[i].all = t;

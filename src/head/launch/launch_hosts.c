@@ -20,8 +20,8 @@
 #include "head/launch/launch_order.h"
 #include "head/launch/launch_private.h"
 #include "head/launch/launch_spares.h"
-#include "head/nodes/own_hosts.h"
 #include "head/nodes/program_link.h"
+#include "head/nodes/same_machine.h"
 #include "head/options/config.h"
 
 /* --- what starts the agents ------------------------------------------------------------------- */
@@ -163,7 +163,7 @@ static void mark_own_hosts(struct launch *l)
                 .config_file = o->ssh_config, .user = o->user, .port = o->port, .jump = o->jump
         };
 
-        own_hosts_mark(&l->hosts, &login);
+        same_machine_mark_own(&l->hosts, &login);
 }
 
 /* Of `hnlaunch hosts`, whose lists are sets. */

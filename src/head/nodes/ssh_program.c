@@ -15,7 +15,7 @@
 
 void ssh_program_add_options(const struct ssh_options *o, struct strv *argv)
 {
-        /* No terminal, which would change bytes, and no questions, as nobody can answer. */
+        /* No terminal, which would change bytes, and no questions, as no user can answer. */
         strv_push(argv, "-T");
         strv_push(argv, "-oBatchMode=yes");
         strv_pushf(argv, "-oStrictHostKeyChecking=%s", o->accept_new ? "accept-new" : "yes");

@@ -381,7 +381,7 @@ static void write_entry(struct pull *p, const struct node *n, const struct pulle
                 r = pull_write_link(root, place, target);
         else if (r >= 0)
                 r = pull_write_begin(&m->file, root, place, in->mode);
-        /* The node sends the bytes all the same, as nobody tells it of the failure. */
+        /* The node sends the bytes all the same, as no message tells it of the failure. */
         m->skips = r < 0;
         /* Files are counted when complete. */
         p->files += r >= 0 && in->kind == PULL_LINK;

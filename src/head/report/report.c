@@ -416,7 +416,7 @@ static void add_worlds_help(struct diag *d)
         diag_help(d, "ranks that are worlds of one on purpose need --mpi none");
 }
 
-/* Whether a text has escape sequences other than colours. After such a sequence nobody can tell
+/* Whether a text has escape sequences other than colours. After such a sequence no reader can tell
  * what the terminal shows. */
 static bool moves_cursor(const char *text)
 {

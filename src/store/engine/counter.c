@@ -149,7 +149,7 @@ void counter_request(struct store *s, struct request_id id, const struct store_r
                 counter_drop(s, &c->pending);
                 return;
         }
-        /* After a failure nobody may ever come: the amount counts, but the caller does not wait. */
+        /* After a failure the others may never come: the amount counts, and no caller waits. */
         if (sum < req->number && s->first_failed < 0) {
                 insert_wait(&e->counter_waits, c);
                 return;
