@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * usage: scale NODES [RANKS PER NODE [SECONDS | fail | lose]]
+ * usage: scale NODES [RANKS PER NODE [SECONDS | fail | lose | check [FILE]]]
  *
  * Launches a job on simulated nodes with hnlaunch's own head, and then sends its traffic through a
  * bare loop (scale.h). With SECONDS its ranks wait so long behind the barrier, with 10,000 pings a
  * second, and the traffic is that of the wait. With fail rank 0 exits with 3, with lose
- * every second node drops its link, and the others are stopped. Prints one JSON object.
+ * every second node drops its link, and the others are stopped. With check no ranks start: the
+ * nodes are checked, a few of them with faults, the traffic is that of the check, and the table is
+ * written to FILE. Prints one JSON object.
  */
 #include "bench/scale.h"
 
@@ -25,7 +27,8 @@ static const struct {
         int code; /* of hnlaunch */
 } ends[] = { [SCALE_WELL] = { "", 0 },
              [SCALE_FAIL] = { "fail", SCALE_CODE },
-             [SCALE_LOSE] = { "lose", 125 } };
+             [SCALE_LOSE] = { "lose", 125 },
+             [SCALE_CHECK] = { "check", 0 } };
 
 void scale_mark(struct scale *s, enum scale_step step)
 {
@@ -50,6 +53,17 @@ static bool bare_head(void *ctx, int listener)
 static bool bare_agents(void *ctx, const char *name)
 {
         return floor_agents(((struct scale *)ctx)->floor, name);
+}
+
+static bool is_as_expected(const struct scale *s)
+{
+        uint32_t faults = 0;
+
+        if (s->end != SCALE_CHECK)
+                return s->exit_code == ends[s->end].code && s->joined == s->n_ranks;
+        for (uint32_t i = 0; i < s->n_nodes; i++)
+                faults += scale_fault_of(i) != SCALE_FAULTS;
+        return s->joined == faults && !s->false_alarms;
 }
 
 static struct scale *shared(uint32_t n_nodes, uint32_t per_node, int idle_s, enum scale_end end)
@@ -88,17 +102,21 @@ static void report(const struct scale *s)
         printf("{\"nodes\": %u, \"ranks\": %u, \"exit\": %d, \"joined\": %u,\n", s->n_nodes,
                s->n_ranks, s->exit_code, s->joined);
         report_step(s, "connect", SCALE_START, SCALE_READY);
-        report_step(s, "plan", SCALE_READY, SCALE_LAUNCH);
-        report_step(s, "barrier", SCALE_LAUNCH, SCALE_BARRIER);
+        report_step(s, s->end == SCALE_CHECK ? "ask" : "plan", SCALE_READY, SCALE_LAUNCH);
+        report_step(s, s->end == SCALE_CHECK ? "judge" : "barrier", SCALE_LAUNCH, SCALE_BARRIER);
         report_step(s, "idle", SCALE_BARRIER, SCALE_IDLE);
         report_step(s, "end", SCALE_IDLE, SCALE_END);
+        if (s->end == SCALE_CHECK)
+                printf(" \"found\": %u, \"false_alarms\": %u,\n", s->joined, s->false_alarms);
         printf(" \"pings\": %" PRIu64 ", \"start_kb\": %" PRId64 ", \"peak_kb\": %" PRId64 ",\n",
                s->pings, s->start_kb, s->peak_kb);
         printf(" \"writes_up\": %" PRIu64 ", \"bytes_up\": %" PRIu64 ", \"bytes_down\": %" PRIu64
                ",\n",
                writes, up, down);
-        printf(" \"floor\": {\"cpu_ms\": %.3f, \"open_ms\": %.3f, \"peak_kb\": %" PRId64 "}}\n",
-               (double)f->head_ns / 1e6, (double)f->open_ns / 1e6, f->head_kb);
+        printf(" \"floor\": {\"wall_ms\": %.3f, \"cpu_ms\": %.3f, \"open_ms\": %.3f, \"peak_kb\": "
+               "%" PRId64 "}}\n",
+               (double)f->wall_ns / 1e6, (double)f->head_ns / 1e6, (double)f->open_ns / 1e6,
+               f->head_kb);
 }
 
 int main(int argc, char **argv)
@@ -108,19 +126,22 @@ int main(int argc, char **argv)
         enum scale_end end = SCALE_WELL;
         struct scale *s;
 
-        while (argc > 3 && end < SCALE_LOSE && strcmp(ends[end].word, argv[3]) != 0)
+        while (argc > 3 && end < SCALE_CHECK && strcmp(ends[end].word, argv[3]) != 0)
                 end++;
         if (argc > 3 && strcmp(ends[end].word, argv[3]) != 0)
                 end = SCALE_WELL;
         if (n_nodes < 1 || n_nodes > NODES_MAX || per_node < 1 || per_node > RANKS_MAX / n_nodes ||
             idle_s < 0 || idle_s > SECONDS_MAX) {
-                fputs("usage: scale NODES [RANKS PER NODE [SECONDS | fail | lose]]\n", stderr);
+                fputs("usage: scale NODES [RANKS PER NODE [SECONDS | fail | lose | check "
+                      "[FILE]]]\n",
+                      stderr);
                 return 64;
         }
         s = shared((uint32_t)n_nodes, (uint32_t)per_node, idle_s, end);
+        s->table = argc > 4 ? argv[4] : NULL;
         pair_files(s->n_nodes);
         pair_run("head", s->n_nodes, real_head, real_agents, s);
         pair_run("floor", s->n_nodes, bare_head, bare_agents, s);
         report(s);
-        return s->exit_code == ends[end].code && s->joined == s->n_ranks ? 0 : 1;
+        return is_as_expected(s) ? 0 : 1;
 }

@@ -12,7 +12,9 @@
 #include "bench/peers.h"
 #include "bench/usage.h"
 #include "store/relay/relay.h"
+#include "wire/check_msg.h"
 #include "wire/endpoint_msg.h"
+#include "wire/measure_msg.h"
 #include "wire/msg.h"
 #include "wire/status_msg.h"
 
@@ -221,6 +223,31 @@ static int on_ask(struct agent *a, const struct frame *f, struct error *err)
         return 0;
 }
 
+/* What came and went before is the connection, and no part of the check. */
+static int on_check(struct agent *a, const struct frame *f, struct error *err)
+{
+        struct check_order m = { 0 };
+
+        if (check_order_decode(&m, f, err) < 0)
+                return -1;
+        a->peer->writes = a->peer->written = 0;
+        a->peer->read = FRAME_HEADER + f->len;
+        scale_answer_check(&a->peer->out, a->peer->index, &m);
+        check_order_finish(&m);
+        return 0;
+}
+
+static int on_measure(struct agent *a, const struct frame *f, struct error *err)
+{
+        struct measure_order m = { 0 };
+
+        if (measure_order_decode(&m, f, err) < 0)
+                return -1;
+        scale_answer_measure(&a->peer->out, &m);
+        measure_order_finish(&m);
+        return 0;
+}
+
 static void leave(struct agent *a)
 {
         peers_leave(&all.peers, a->peer);
@@ -236,9 +263,12 @@ static int on_bye(struct agent *a, const struct frame *f UNUSED, struct error *e
 static void arrived(void *ctx UNUSED, struct peer *p)
 {
         static int (*const on[256])(struct agent *, const struct frame *, struct error *) = {
-                [MSG_LAUNCH] = on_launch,     [MSG_STORE] = on_store, [MSG_PING] = on_ping,
-                [MSG_ENDPOINT] = on_endpoint, [MSG_PROBE] = on_probe, [MSG_STATUS_REQUEST] = on_ask,
-                [MSG_BYE] = on_bye,           [MSG_STOP] = on_stop,   [MSG_COMMON] = on_common,
+                [MSG_LAUNCH] = on_launch,   [MSG_STORE] = on_store,
+                [MSG_PING] = on_ping,       [MSG_ENDPOINT] = on_endpoint,
+                [MSG_PROBE] = on_probe,     [MSG_STATUS_REQUEST] = on_ask,
+                [MSG_BYE] = on_bye,         [MSG_STOP] = on_stop,
+                [MSG_COMMON] = on_common,   [MSG_CHECK] = on_check,
+                [MSG_MEASURE] = on_measure,
         };
         struct agent *a = &all.v[p->index];
         struct error err = { .text = "the head sends what no agent of this test knows" };
