@@ -61,6 +61,20 @@ double check_fact_amount(const struct check_node *n, const char *name)
 
 /* --- rules ------------------------------------------------------------------------------------ */
 
+/* Most results have empty texts: of 5,000 nodes 600,000. */
+static char no_text[] = "";
+
+char *check_text_copy(const char *text)
+{
+        return *text ? xstrdup(text) : no_text;
+}
+
+void check_text_free(char *text)
+{
+        if (text != no_text)
+                free(text);
+}
+
 void check_case_set(struct check_case *c, enum check_level level, const char *expected,
                     const char *fmt, ...)
 {
@@ -70,12 +84,12 @@ void check_case_set(struct check_case *c, enum check_level level, const char *ex
         va_start(ap, fmt);
         cause = xvasprintf(fmt, ap);
         va_end(ap);
-        free(c->to->expected);
-        free(c->to->cause);
+        check_text_free(c->to->expected);
+        check_text_free(c->to->cause);
         c->to->level = level;
         /* A rule expects the value, not a number of other nodes. */
         c->to->others = 0;
-        c->to->expected = xstrdup(expected);
+        c->to->expected = check_text_copy(expected);
         c->to->cause = xasprintf("%s %s", c->node->host, cause);
 }
 
@@ -83,7 +97,7 @@ void check_result_skip(struct check_result *to, const char *why)
 {
         /* The value stays, for --json. */
         to->level = CHECK_NOT_RUN;
-        free(to->cause);
+        check_text_free(to->cause);
         to->cause = xstrdup(why);
 }
 
@@ -390,7 +404,7 @@ static const struct check_row check_rows[] = {
           .absent = "none", .why = "no InfiniBand or RoCE device",
           .help = "ibstat shows the state of each port: a cable, a switch port or the subnet "
                   "manager" },
-        { "ib.errors", "errors of InfiniBand ports:", .rule = judge_ib_errors,
+        { "ib.errors", "errors of InfiniBand ports:", .rule = judge_ib_errors, .median = true,
           .help = "perfquery shows the counters: reseat or replace the cable" },
         { "leftovers", "leftovers:", .rule = judge_leftovers,
           .help = "end the processes with kill, and remove folders hnlaunch-* in /dev/shm and "

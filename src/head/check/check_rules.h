@@ -35,6 +35,7 @@ struct check_row {
         const char *help;
         bool each;     /* of each program */
         bool optional; /* no line if no node has the fact */
+        bool median;   /* the rule compares with the median of the nodes */
 };
 
 /* Returns a row of the table; NULL = there are no more. */
@@ -49,6 +50,9 @@ const struct check_fact *check_fact_find(const struct check_node *n, const char 
 double check_read_amount(const char *text);
 double check_fact_amount(const struct check_node *n, const char *name);
 
+/* The texts of a result: all empty ones are the same. */
+char *check_text_copy(const char *text);
+void check_text_free(char *text);
 /* Sets the result of a rule: "HOST " and @fmt is the cause. */
 PRINTF(4, 5)
 void check_case_set(struct check_case *c, enum check_level level, const char *expected,

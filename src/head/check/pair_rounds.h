@@ -18,7 +18,7 @@ struct check_pair {
         size_t from, to; /* nodes: @from connects */
         bool told;       /* @result is there */
         struct measured_target result;
-        char addr[64]; /* of @to: the one that answers, else the best; "" = it has none */
+        char addr[64]; /* after an error: the best of @to; "" = it has none */
 };
 
 /* Returns the pairs of @n nodes for reachability, malloc'ed, and their number. Node i is

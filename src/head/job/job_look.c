@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "head/job/job_measure.h"
@@ -398,9 +399,13 @@ int job_take_checked(struct job *j, struct node *n, const struct frame *f, struc
         }
         if (c && m.number == c->number && c->waits[n->index]) {
                 struct checked *to = &c->answers[n->index];
+                uint32_t more = MIN(m.n_facts, CHECK_FACTS_MAX - to->n_facts);
 
-                for (uint32_t i = 0; i < m.n_facts && to->n_facts < CHECK_FACTS_MAX; i++)
-                        checked_add(to, m.facts[i].name, m.facts[i].value, m.facts[i].problem);
+                if (more) {
+                        to->facts = xrealloc(to->facts, to->n_facts + more, sizeof(*to->facts));
+                        memcpy(&to->facts[to->n_facts], m.facts, more * sizeof(*to->facts));
+                        to->n_facts += more;
+                }
                 c->waits[n->index] = m.more;
         }
         checked_finish(&m);

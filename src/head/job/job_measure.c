@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Each order has a new number, and only answers to the last count. Of a node the targets stand in
- * the order of its pairs, and so do the results. The addresses are listed twice, for the order and
- * for the answer, which names one by its place.
+ * the order of its pairs, and so do the results. The addresses are listed for the order, and again
+ * for a failed result, which names one by its place.
  */
 #include "head/job/job_measure.h"
 
@@ -182,9 +182,13 @@ bool job_measure_take(struct job_measure *m, size_t node, const struct measured 
                 struct check_pair *p = &m->pairs[n->pairs[i]];
                 struct master_addr_list list;
 
-                list_peer_addresses(m, p, &list);
                 p->told = true;
                 p->result = from->results[i];
+                *p->addr = '\0';
+                if (!p->result.error)
+                        continue;
+                /* Only messages name the address: most pairs need no second list. */
+                list_peer_addresses(m, p, &list);
                 snprintf(p->addr, sizeof(p->addr), "%s",
                          p->result.addr < list.n ? list.v[p->result.addr].addr : "");
         }

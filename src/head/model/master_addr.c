@@ -34,21 +34,26 @@ bool master_addr_is_numeric(const char *addr)
         return parse_address(addr, bytes) != 0;
 }
 
-/* Compares the first @bits. An IPv6 address may be written in many ways. */
-static bool is_same_network(const char *one, const char *other, uint32_t bits)
+/* Compares the first @bits of an address of @n bytes, 0 = none, with another one. An IPv6 address
+ * may be written in many ways. */
+static bool is_in_network(const unsigned char *a, size_t n, const char *other, uint32_t bits)
 {
-        unsigned char a[16], b[16];
-        uint32_t n = (uint32_t)parse_address(one, a);
+        unsigned char b[16];
 
         /* All bits of the family; addresses of different families are never equal. */
         if (bits == WHOLE_ADDRESS)
-                bits = n * 8;
-        if (!n || parse_address(other, b) != n || bits > n * 8)
+                bits = (uint32_t)n * 8;
+        if (!n || parse_address(other, b) != n || bits > n * 8 || memcmp(a, b, bits / 8) != 0)
                 return false;
-        for (uint32_t i = 0; i < bits; i++)
-                if ((a[i / 8] ^ b[i / 8]) & (0x80 >> (i % 8)))
-                        return false;
-        return true;
+        return !(bits % 8) || !((a[bits / 8] ^ b[bits / 8]) & (0xff00 >> bits % 8 & 0xff));
+}
+
+static bool is_same_network(const char *one, const char *other, uint32_t bits)
+{
+        unsigned char a[16];
+        size_t n = parse_address(one, a);
+
+        return is_in_network(a, n, other, bits);
 }
 
 /* Whether the address is in a network "10.8.0.0/16"; false also where @cidr is a name of an
@@ -70,8 +75,17 @@ static bool is_in_cidr(const char *addr, const char *cidr)
 /* Loopback and link-local addresses, which mean another machine on each node. */
 static bool is_unroutable(const char *addr)
 {
-        return is_in_cidr(addr, "127.0.0.0/8") || is_in_cidr(addr, "::1/128") ||
-               is_in_cidr(addr, "fe80::/10") || is_in_cidr(addr, "169.254.0.0/16");
+        static const unsigned char loopback[16] = { [15] = 1 };
+        unsigned char bytes[16];
+
+        switch (parse_address(addr, bytes)) {
+        case 4:
+                return bytes[0] == 127 || (bytes[0] == 169 && bytes[1] == 254);
+        case 16:
+                return !memcmp(bytes, loopback, sizeof(loopback)) ||
+                       (bytes[0] == 0xfe && (bytes[1] & 0xc0) == 0x80);
+        }
+        return false;
 }
 
 /* Interfaces that container runtimes and virtual machines make: their networks exist on each node
@@ -92,8 +106,11 @@ static bool is_for_containers(const char *iface)
 static const struct msg_addr *find_address(const struct hello *node, const char *addr,
                                            uint32_t bits)
 {
+        unsigned char bytes[16];
+        size_t n = parse_address(addr, bytes);
+
         for (uint32_t i = 0; i < node->n_addrs; i++)
-                if (is_same_network(node->addrs[i].addr, addr, bits))
+                if (is_in_network(bytes, n, node->addrs[i].addr, bits))
                         return &node->addrs[i];
         return NULL;
 }
