@@ -93,13 +93,16 @@ static void add_machine(struct checked *m, uint32_t i, enum scale_fault fault)
 
 static void add_gpus(struct checked *m, enum scale_fault fault)
 {
+        static const char no_domain[] = "the GPUs are of no NVLink domain of several nodes";
+
         checked_add(m, "gpu.driver", fault == SCALE_OLD_DRIVER ? "570.86.15" : "575.57.08", "");
         checked_add(m, "gpu.xid",
                     fault == SCALE_XID ? "79 (fallen off the bus) of GPU 0000:18:00" : "none", "");
         checked_add(m, "gpu.ecc", fault == SCALE_ECC ? "4 (4 of GPU 2)" : "0", "");
         for (size_t k = 0; k < ARRAY_SIZE(gpu_facts); k++)
                 checked_add(m, gpu_facts[k].name, gpu_facts[k].value, "");
-        checked_add(m, "gpu.imex", "", "the GPUs are of no NVLink domain of several nodes");
+        checked_add(m, "gpu.imex", "", no_domain);
+        checked_add(m, "gpu.imex.daemon", "", no_domain);
 }
 
 /* The paths of the order, and the versions that belong to a program. */

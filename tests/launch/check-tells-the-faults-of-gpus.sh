@@ -31,7 +31,7 @@ row 'no ECC errors' 'gpu.ecc +pass +1 +0'
 row 'no processes' 'gpu.processes +pass +1 +0'
 row 'no memory is replaced' 'gpu.remap +pass +1 +none'
 has 'GPUs without a fabric are told' "$OUT" 'not run: gpu.fabric: the driver does not tell the state of the fabric'
-has '... and need no IMEX' "$OUT" 'not run: gpu.imex: the GPUs are of no NVLink domain of several nodes'
+has '... and need no IMEX' "$OUT" 'not run: gpu.imex, gpu.imex.daemon: the GPUs are of no NVLink domain of several nodes'
 
 echo 2 >word.ecc
 hn check --local 3
@@ -53,7 +53,7 @@ alone=$(printf %032d 0)
 echo "$alone 0 3 0 0xaa" >word.fabric # each field of two bits says no
 hn check --local 3
 row 'a fabric within the node is ready' 'gpu.fabric +pass +1 +ready'
-has '... and needs no IMEX' "$OUT" 'gpu.imex: the GPUs are of no NVLink domain'
+has '... and needs no IMEX' "$OUT" 'gpu.imex, gpu.imex.daemon: the GPUs are of no NVLink domain'
 fabric() { # STATE WORDS
     echo "$alone 0 $1" >word.fabric
     hn check --local 3
@@ -70,6 +70,17 @@ echo "${alone%0}9 0 3 0 0x1aa" >word.fabric
 hn check --local 3
 row 'a domain of several nodes is ready' 'gpu.fabric +pass +1 +ready'
 row '... and wants an IMEX channel' 'gpu.imex +warn +1 +localhost: none, expected a channel'
+if [[ $(readlink /proc/self/ns/pid) = 'pid:[4026531836]' ]]; then
+    row '... and its daemon' 'gpu.imex.daemon +warn +1 +localhost: none, expected running'
+    cp "$(command -v sleep)" nvidia-imex
+    ./nvidia-imex 1000 &
+    daemon=$!
+    hn check --local 3
+    row '... which is found by its name' 'gpu.imex.daemon +pass +1 +running'
+    kill "$daemon"
+else
+    has '... and cannot see its daemon' "$OUT" 'not run: gpu.imex.daemon: processes of root are not seen from here'
+fi
 rm word.fabric
 
 # The kernel log is /dev/kmsg, or a file of a syslog daemon.
@@ -111,7 +122,7 @@ row '... and are told' 'gpu.count +fail +1 +localhost: 3, expected 4'
 export LD_LIBRARY_PATH=$PWD/none
 hn check --local 3
 if ! ldconfig -p | grep -q libnvidia-ml.so.1; then
-    has 'without the library nothing passes' "$OUT" 'not run: gpu.ecc, gpu.remap, gpu.fabric, gpu.imex, gpu.processes: the driver does not answer'
+    has 'without the library nothing passes' "$OUT" 'not run: gpu.ecc, gpu.remap, gpu.fabric, gpu.imex, gpu.imex.daemon, gpu.processes: the driver does not answer'
 fi
 nothing_left 'nothing is left'
 done_testing

@@ -36,7 +36,8 @@ enum {
         FABRIC_STATES,
 };
 
-static const char no_driver[] = "no NVIDIA driver";
+static const char no_driver[] = "no NVIDIA driver",
+                  no_domain[] = "the GPUs are of no NVLink domain of several nodes";
 
 /* Returns the driver's version, malloc'ed; NULL = there is no driver. */
 static char *read_driver_version(const char *root)
@@ -191,8 +192,46 @@ static void add_gpu_health(struct checked *m, const struct gpu_holders *h)
                       "the driver does not tell the state of the fabric");
 }
 
+/* Looks for the daemon among the processes that this user may see. */
+struct imex_search {
+        const char *root;
+        bool sees_others, found;
+};
+
+static void match_imex(struct imex_search *s, const char *pid)
+{
+        CLEANUP(free_textp) char *path = xasprintf("%s/proc/%s/comm", s->root, pid);
+        CLEANUP(free_textp) char *name = NULL;
+
+        if (fd_read_file(path, VERSION_FILE_MAX, &name, NULL) < 0)
+                return;
+        /* The first process belongs to root: it is hidden where /proc shows only own ones. */
+        s->sees_others |= !strcmp(pid, "1");
+        s->found |= !strcmp(name, "nvidia-imex\n");
+}
+
+/* Adds whether nvidia-imex runs. Within a container its process is not seen. */
+static void add_imex_daemon(struct checked *m, bool named, const char *root)
+{
+        CLEANUP(free_textp) char *path = xasprintf("%s/proc", root);
+        struct imex_search s = { .root = root };
+        DIR *folder = named ? opendir(path) : NULL;
+        struct dirent *entry;
+
+        while (folder && (entry = readdir(folder)))
+                if (*entry->d_name >= '1' && *entry->d_name <= '9')
+                        match_imex(&s, entry->d_name);
+        if (folder)
+                closedir(folder);
+        if (s.found)
+                checked_add(m, "gpu.imex.daemon", "running", "");
+        else
+                checked_add(m, "gpu.imex.daemon", s.sees_others ? "none" : "",
+                            s.sees_others ? "" : "processes of root are not seen from here");
+}
+
 /* Adds the channels by which programs share memory of GPUs with other nodes of an NVLink domain. */
-static void add_imex(struct checked *m, const struct gpu_holders *h, const char *root)
+static void add_imex(struct checked *m, const struct gpu_holders *h, bool named, const char *root)
 {
         CLEANUP(free_textp)
         char *path = xasprintf("%s/dev/nvidia-caps-imex-channels", root);
@@ -204,7 +243,8 @@ static void add_imex(struct checked *m, const struct gpu_holders *h, const char 
         for (uint32_t i = 0; i < GPU_RECORD_GPUS; i++)
                 is_domain |= place_check_has_domain(&h->fabric[i]);
         if (!is_domain) {
-                checked_add(m, "gpu.imex", "", "the GPUs are of no NVLink domain of several nodes");
+                checked_add(m, "gpu.imex", "", no_domain);
+                checked_add(m, "gpu.imex.daemon", "", no_domain);
                 return;
         }
         /* The first channel by number that the user may use: strverscmp() puts channel2 before
@@ -218,6 +258,7 @@ static void add_imex(struct checked *m, const struct gpu_holders *h, const char 
         if (folder)
                 closedir(folder);
         checked_add(m, "gpu.imex", first, "");
+        add_imex_daemon(m, named, root);
 }
 
 /* Only the last Xid of the kernel's log is told. The log may be closed to the user
@@ -241,7 +282,7 @@ void gpu_check_holders(struct checked *m, const struct gpu_holders *h, bool name
         add_gpu_processes(m, h, named);
         add_gpu_ecc(m, h);
         add_gpu_health(m, h);
-        add_imex(m, h, root);
+        add_imex(m, h, named, root);
 }
 
 /* A driver that does not answer leaves the facts of the version and of the kernel's log. */
@@ -251,8 +292,8 @@ void gpu_check(struct checked *m, const char *root)
         const char *why = version ? "the driver does not answer" : no_driver;
         struct gpu_holders h;
 
-        static const char *const asked[] = { "gpu.processes", "gpu.ecc", "gpu.remap", "gpu.fabric",
-                                             "gpu.imex" };
+        static const char *const asked[] = { "gpu.processes", "gpu.ecc",  "gpu.remap",
+                                             "gpu.fabric",    "gpu.imex", "gpu.imex.daemon" };
 
         checked_add(m, "gpu.driver", version ? version : "none", "");
         if (version)

@@ -151,6 +151,14 @@ static void judge_imex(struct check_case *c)
                         "has no IMEX channel for this user, and NVLink to other nodes needs one");
 }
 
+/* Without the daemon no memory of GPUs is shared between nodes, whatever channels there are. */
+static void judge_imex_daemon(struct check_case *c)
+{
+        if (!strcmp(c->value, "none"))
+                check_case_set(c, CHECK_WARN, "running",
+                               "runs no nvidia-imex, and NVLink to other nodes needs it");
+}
+
 /* Agents tell only of Xids of broken hardware, of the last 24 hours. */
 static void judge_xid(struct check_case *c)
 {
@@ -370,6 +378,9 @@ static const struct check_row check_rows[] = {
         { "gpu.imex", "IMEX channel", .drift = CHECK_WARN, .rule = judge_imex,
           .help = "start nvidia-imex, and create the channel: "
                   "NVreg_CreateImexChannel0=1 of the kernel module" },
+        { "gpu.imex.daemon", "the daemon nvidia-imex:", .rule = judge_imex_daemon,
+          .help = "start it on each node: systemctl start nvidia-imex; its log is "
+                  "/var/log/nvidia-imex.log" },
         { "gpu.processes", "this number of processes on GPUs:", .rule = judge_gpu_processes,
           .help = "nvidia-smi shows whose processes these are: wait for them, or end them" },
         { "cpu.count", "this number of processors:", .drift = CHECK_WARN,

@@ -224,7 +224,42 @@ TEST(the_health_of_gpus_is_told_by_the_worst)
         assert_string_equal(get(&m, "gpu.remap")->value, "pending (GPU 1)");
         assert_string_equal(get(&m, "gpu.fabric")->value, "in progress (GPU 0)");
         assert_string_equal(get(&m, "gpu.imex")->value, "channel2");
+        assert_string_equal(get(&m, "gpu.imex.daemon")->value, "");
         checked_finish(&m);
+        drop_root();
+}
+
+/* Returns the fact about the daemon, lent until the next call. @named: outside of containers. */
+static const struct check_fact *look_for_daemon(bool named)
+{
+        static struct check_fact found;
+        struct gpu_holders h = { .mark = GPU_RECORD_MARK };
+        struct checked m = { 0 };
+
+        memset(h.ecc, 0xff, sizeof(h.ecc));
+        memset(h.fabric, 0xff, sizeof(h.fabric));
+        h.fabric[0] = (struct gpu_fabric){ { 7 }, .state = GPU_FABRIC_COMPLETED };
+        gpu_check_holders(&m, &h, named, root);
+        found = *get(&m, "gpu.imex.daemon");
+        checked_finish(&m);
+        return &found;
+}
+
+TEST(the_imex_daemon_is_found_by_its_name_where_processes_are_seen)
+{
+        static const char unseen[] = "processes of root are not seen from here";
+
+        make_root();
+        put("/proc/4711/comm", "bash\n");
+        assert_string_equal(look_for_daemon(true)->problem, unseen);
+        put("/proc/1/comm", "systemd\n");
+        assert_string_equal(look_for_daemon(true)->value, "none");
+        assert_string_equal(look_for_daemon(false)->problem, unseen);
+        put("/proc/812/comm", "nvidia-imex-ctl\n");
+        assert_string_equal(look_for_daemon(true)->value, "none");
+        put("/proc/813/comm", "nvidia-imex\n");
+        assert_string_equal(look_for_daemon(true)->value, "running");
+        assert_string_equal(look_for_daemon(true)->problem, "");
         drop_root();
 }
 
