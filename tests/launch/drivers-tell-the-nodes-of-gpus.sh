@@ -76,6 +76,13 @@ rm /dev/dri/renderD128
 is 'a GPU without its device does not count' "$(masks --local)" "$b"
 touch /dev/dri/renderD128
 is 'HIP_VISIBLE_DEVICES of the user: nobody knows which GPU' "$(masks --local 2 -x HIP_VISIBLE_DEVICES=1,0)" "$allowed $allowed"
+hn plan --probe --local 2 -x HIP_VISIBLE_DEVICES=1,0 true
+lacks '... as plan --probe knows' "$OUT" 'memory of node'
+is '... a list of one is one slot' "$(masks --local -x HIP_VISIBLE_DEVICES=1)" "$allowed"
+hn plan --probe --local -x ROCR_VISIBLE_DEVICES=0 true
+has '... in a plan, too' "$OUT" '1 rank'
+hn plan --probe --local true
+has '... without a list each GPU has its place' "$OUT" 'memory of node'
 is '... also as the node has it' "$(ROCR_VISIBLE_DEVICES=1 masks --local 2)" "$allowed $allowed"
 is 'CUDA_VISIBLE_DEVICES, which HIP obeys, chooses' "$(CUDA_VISIBLE_DEVICES=1 masks --local)" "$a"
 nothing_left 'nothing is left'

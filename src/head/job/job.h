@@ -195,9 +195,15 @@ void job_unreachable(struct job *j, const char *text);
  * about its file system. Waits for some seconds at most. Fills @facts, zeros before, by node. After
  * job_wait(). */
 void job_ask_facts(struct job *j, const char *path, struct node_facts *facts);
+/* What the variables of a program say about the binding of its ranks. */
+struct job_bind_wish {
+        uint32_t threads; /* OMP_NUM_THREADS; 0 = not set */
+        bool own_devices; /* a variable of ROCm renumbers the GPUs */
+};
+
 /* Asks the nodes how they would bind the ranks of @plan, for some seconds at most, and fills in
- * plan_inventory.bindings. @threads: OMP_NUM_THREADS of the user by program, 0 = not set. */
-void job_ask_bindings(struct job *j, const struct plan *plan, const uint32_t *threads,
+ * plan_inventory.bindings. @wishes: by program. */
+void job_ask_bindings(struct job *j, const struct plan *plan, const struct job_bind_wish *wishes,
                       struct plan_inventory *inventory);
 /* Asks each node that is READY and has no @answers with @order for its state (`hnlaunch check`),
  * and appends the facts to @answers, by node. Waits for some seconds at most: what a node has not

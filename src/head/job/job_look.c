@@ -281,7 +281,8 @@ void job_ask_facts(struct job *j, const char *path, struct node_facts *facts)
 /* --- bindings of a plan ----------------------------------------------------------------------- */
 
 /* Asks a node about its ranks of a world. */
-static void ask_binding(struct job *j, struct node *n, int world, const uint32_t *threads)
+static void ask_binding(struct job *j, struct node *n, int world,
+                        const struct job_bind_wish *wishes)
 {
         const struct options *o = j->config.options;
         const struct plan *plan = j->asked->plan;
@@ -293,19 +294,18 @@ static void ask_binding(struct job *j, struct node *n, int world, const uint32_t
         q.others = xcalloc((size_t)p->n_ranks, sizeof(*q.others));
         for (int i = 0; i < p->n_ranks; i++) {
                 const struct plan_rank *r = &plan->ranks[p->ranks.v[i]];
+                const struct job_bind_wish *w = &wishes[r->program];
+                const struct bind_query_rank one = { (uint32_t)r->rank, w->threads,
+                                                     (uint32_t *)r->gpus.v,
+                                                     w->own_devices ? 0 : (uint32_t)r->gpus.n };
 
                 /* Ranks of other worlds take a share of the cores without being asked about. */
                 if (r->world != world && options_divides_cores(o, (size_t)r->program))
-                        q.others[q.n_others++] =
-                                (struct bind_query_rank){ (uint32_t)r->rank, threads[r->program],
-                                                          (uint32_t *)r->gpus.v,
-                                                          (uint32_t)r->gpus.n };
+                        q.others[q.n_others++] = one;
                 if (r->world != world || options_is_per_node(o, (size_t)r->program))
                         continue;
                 j->asked->inventory[n->index].bindings[i].asked = true;
-                q.ranks[q.n_ranks++] =
-                        (struct bind_query_rank){ (uint32_t)r->rank, threads[r->program],
-                                                  (uint32_t *)r->gpus.v, (uint32_t)r->gpus.n };
+                q.ranks[q.n_ranks++] = one;
         }
         if (q.n_ranks)
                 bind_query_encode(&n->out, &q);
@@ -359,7 +359,7 @@ static bool owes_bindings(const struct job *j)
         return false;
 }
 
-void job_ask_bindings(struct job *j, const struct plan *plan, const uint32_t *threads,
+void job_ask_bindings(struct job *j, const struct plan *plan, const struct job_bind_wish *wishes,
                       struct plan_inventory *inventory)
 {
         struct job_asked asked = { .plan = plan, .inventory = inventory };
@@ -371,7 +371,7 @@ void job_ask_bindings(struct job *j, const struct plan *plan, const uint32_t *th
                 inventory[i].bindings =
                         xcalloc((size_t)plan->nodes[i].n_ranks, sizeof(*inventory[i].bindings));
                 for (size_t world = 0; world < plan->n_worlds; world++)
-                        ask_binding(j, &j->cluster.nodes[i], (int)world, threads);
+                        ask_binding(j, &j->cluster.nodes[i], (int)world, wishes);
         }
         collect_answers(j, FACTS_MS, owes_bindings);
 }

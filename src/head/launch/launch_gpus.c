@@ -2,8 +2,8 @@
 /*
  * CUDA_VISIBLE_DEVICES of -x, --env-file or --export is an inventory: the planner counts the listed
  * GPUs among all GPUs of a node, which HELLO has, including GPUs hidden by the node's own variable.
- * Without --probe the words of the list are counted. Devices of other makers are not known; their
- * lists are compared with the number of ranks.
+ * Without --probe the words of the list are counted. The lists of ROCm count where the node has
+ * GPUs of AMD. Other lists are compared with the number of ranks.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,6 +78,39 @@ static void list_all(struct gpu_list *to, const struct hello *h)
                 qsort(to->v, to->n, sizeof(*to->v), compare_index);
 }
 
+/* Counts the devices of a list: words, and ranges like 0-3. A negative number ends the list. */
+static long count_devices(const char *list)
+{
+        CLEANUP(free_textp) char *words = xstrdup(list);
+        char *rest = words, *word, *end;
+        long n = 0, first, last;
+
+        while ((word = strsep(&rest, ","))) {
+                word += strspn(word, " \t");
+                if (!*word || *word == '-')
+                        break;
+                first = strtol(word, &end, 10);
+                last = end > word && *end == '-' ? strtol(end + 1, NULL, 10) : first;
+                /* Words that are no range, as UUIDs, are one device each. */
+                n += last > first && last - first < PLAN_MAX_RANKS ? last - first + 1 : 1;
+        }
+        return n;
+}
+
+/* Leaves as many GPUs of AMD as the shortest list of ROCm names: HIP numbers these from 0 on. */
+static void keep_named(struct gpu_list *all, const struct rank_variables *v)
+{
+        static const char *const names[] = { "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
+                                             "GPU_DEVICE_ORDINAL" };
+
+        for (size_t i = 0; i < ARRAY_SIZE(names) && all->n; i++) {
+                const char *list = strv_env_get(&v->env, names[i]);
+
+                if (list && !strncmp(all->v[0].name, "AMD ", 4))
+                        all->n = MIN(all->n, (uint32_t)count_devices(list));
+        }
+}
+
 /* Sets the GPUs of a node: those of the list for the ranks; else of the list in the environment of
  * the agent, unless --unset names the variable; else all. */
 static void choose_gpus(struct plan_inventory *inv, const struct hello *h,
@@ -88,6 +121,7 @@ static void choose_gpus(struct plan_inventory *inv, const struct hello *h,
         struct gpu_list all = { 0 }, shown = { 0 };
 
         list_all(&all, h);
+        keep_named(&all, v);
         if (visible) {
                 gpu_list_choose(&shown, &all, visible);
                 set_gpu_list(inv, &shown, all.n > 0);
@@ -140,25 +174,6 @@ void launch_gpus_free(struct plan_inventory *inv, size_t n)
 }
 
 /* --- more ranks than devices ------------------------------------------------------------------ */
-
-/* Counts the devices of a list: words, and ranges like 0-3. A negative number ends the list. */
-static long count_devices(const char *list)
-{
-        CLEANUP(free_textp) char *words = xstrdup(list);
-        char *rest = words, *word, *end;
-        long n = 0, first, last;
-
-        while ((word = strsep(&rest, ","))) {
-                word += strspn(word, " \t");
-                if (!*word || *word == '-')
-                        break;
-                first = strtol(word, &end, 10);
-                last = end > word && *end == '-' ? strtol(end + 1, NULL, 10) : first;
-                /* Words that are no range, as UUIDs, are one device each. */
-                n += last > first && last - first < PLAN_MAX_RANKS ? last - first + 1 : 1;
-        }
-        return n;
-}
 
 /* Warns of the node with the most ranks above @devices; others are like it. */
 static void check_list(struct launch *l, const char *name, long devices)

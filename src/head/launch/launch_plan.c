@@ -215,17 +215,31 @@ static uint32_t read_threads_wanted(const struct launch *l, size_t program)
         return n > 0 && n < INT32_MAX ? (uint32_t)n : 0;
 }
 
+/* Whether a program has devices of its own: as order_binding.c of the agent decides. */
+static bool renumbers_devices(const struct launch *l, size_t program)
+{
+        static const char *const names[] = { "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
+                                             "GPU_DEVICE_ORDINAL" };
+
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+                if (strv_env_get(&l->programs[program].env, names[i]) ||
+                    strv_env_get(&l->env, names[i]))
+                        return true;
+        return false;
+}
+
 /* Asks the agents to which cores they would bind the ranks (`plan --probe`). Not with --bind none,
  * unless network cards are asked for. */
 static void ask_bindings(struct launch *l)
 {
-        uint32_t *threads = xcalloc(l->n_programs + 1, sizeof(*threads));
+        struct job_bind_wish *wishes = xcalloc(l->n_programs + 1, sizeof(*wishes));
 
         for (size_t i = 0; i < l->n_programs; i++)
-                threads[i] = read_threads_wanted(l, i);
+                wishes[i] = (struct job_bind_wish){ read_threads_wanted(l, i),
+                                                    renumbers_devices(l, i) };
         if (!l->o.bind || strcmp(l->o.bind, "none") != 0 || l->o.near_nic)
-                job_ask_bindings(l->run.job, &l->plan, threads, l->inventory);
-        free(threads);
+                job_ask_bindings(l->run.job, &l->plan, wishes, l->inventory);
+        free(wishes);
 }
 
 /* Frees the answers, which belong to the inventory. Before the plan, which has their number. */
