@@ -8,7 +8,12 @@
 
 /* PATH_LIMIT is PATH_MAX of Linux; WORD_LIMIT is the longest argument of execve(2)
  * (MAX_ARG_STRLEN). */
-enum { PATH_LIMIT = 4096, SEARCH_LIMIT = 64 << 10, WORD_LIMIT = 128 << 10 /* of the kernel */ };
+enum {
+        NAME_LIMIT = 255,
+        PATH_LIMIT = 4096,
+        SEARCH_LIMIT = 64 << 10,
+        WORD_LIMIT = 128 << 10 /* of the kernel */
+};
 
 static void code_check_path(struct codec *c, struct check_path *p)
 {
@@ -28,6 +33,12 @@ static void code_check_program(struct codec *c, struct check_program *p)
         codec_str(c, &p->cwd, PATH_LIMIT);
 }
 
+static void code_check_name(struct codec *c, struct check_name *n)
+{
+        codec_text(c, n->fact, sizeof(n->fact));
+        codec_str(c, &n->host, NAME_LIMIT);
+}
+
 /* Each kind of answer has an array of its own, so an order for the place of a node is a few
  * bytes. */
 static void code_check_order(struct codec *c, struct check_order *m)
@@ -37,6 +48,7 @@ static void code_check_order(struct codec *c, struct check_order *m)
         codec_require(c, m->what < CHECK_WHATS);
         CODEC_ARRAY(c, m->paths, m->n_paths, CHECK_PATHS_MAX, code_check_path);
         CODEC_ARRAY(c, m->programs, m->n_programs, CHECK_PATHS_MAX, code_check_program);
+        CODEC_ARRAY(c, m->names.v, m->names.n, CHECK_NAMES_MAX, code_check_name);
         codec_str(c, &m->run, WORD_LIMIT);
         codec_str(c, &m->run_cwd, PATH_LIMIT);
 }

@@ -21,6 +21,7 @@ enum {
         CHECK_PROBLEM = 160,
         CHECK_FACTS_MAX = 4096,
         CHECK_PATHS_MAX = 1024,
+        CHECK_NAMES_MAX = 64,
         CHECK_WORDS_MAX = 256, /* of a program: those behind do not say what runs */
         CHECK_RUN_MS = 60000,  /* for the script of --run */
 };
@@ -55,6 +56,17 @@ struct check_program {
         char *cwd;
 };
 
+/* A name of another node to look up. */
+struct check_name {
+        char fact[CHECK_NAME]; /* that answers */
+        char *host;
+};
+
+struct check_names {
+        struct check_name *v;
+        uint32_t n;
+};
+
 struct check_order {
         uint32_t number; /* for the answers */
         uint8_t what;    /* enum check_what */
@@ -62,6 +74,7 @@ struct check_order {
         uint32_t n_paths;
         struct check_program *programs;
         uint32_t n_programs;
+        struct check_names names;
         char *run, *run_cwd; /* a command for sh -c and its folder; "" = none */
 };
 

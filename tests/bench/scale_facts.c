@@ -122,6 +122,20 @@ static void add_program(struct checked *m, const struct check_order *o)
                 checked_add(m, versions[i][0], versions[i][1], "");
 }
 
+/* Nodes are named node00007, and have two addresses (scale_agents.c). */
+static void add_names(struct checked *m, const struct check_order *o)
+{
+        char text[32];
+
+        for (uint32_t i = 0; i < o->names.n; i++) {
+                uint32_t node = (uint32_t)strtoul(o->names.v[i].host + 4, NULL, 10);
+
+                snprintf(text, sizeof(text), "10.%u.%u.%u", node >> 16, node >> 8 & 255,
+                         node & 255);
+                checked_add(m, o->names.v[i].fact, text, "");
+        }
+}
+
 void scale_answer_check(struct buf *to, uint32_t i, const struct check_order *o)
 {
         struct checked m = { .number = o->number };
@@ -134,6 +148,7 @@ void scale_answer_check(struct buf *to, uint32_t i, const struct check_order *o)
         add_program(&m, o);
         send_part(to, &m, true);
         checked_add(&m, "hostname", "a network address", "");
+        add_names(&m, o);
         send_part(to, &m, false);
 }
 

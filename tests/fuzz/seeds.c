@@ -321,6 +321,8 @@ static void seed_statuses(struct buf *b)
                                              .env = { (char *[]){ (char[]){ "PATH=/bin" } }, 1, 1 },
                                              .cwd = (char[]){ "/data" } } },
                            .n_programs = 1,
+                           .names = { (struct check_name[]){ { "name.7", (char[]){ "node007" } } },
+                                      1 },
                            .run = (char[]){ "true" },
                            .run_cwd = (char[]){ "/data" } });
         write_message(b, "check");

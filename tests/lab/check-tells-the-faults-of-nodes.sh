@@ -22,11 +22,23 @@ ok '... on that node only' grep -qE '^ +pass +5 ' "$OUT"
 ok 'a missing directory fails' grep -qE '^workdir +fail +1 +node002: missing, expected there$' "$OUT"
 ok 'the program is the same' healthy program 6
 ok 'the clocks agree' healthy clock 6
+ok 'the nodes know each other by name' healthy name.peers 6
 ok 'there is room in /tmp' healthy tmp.free 6
 verdict_has 'the verdict counts' '2 checks failed on 1 of 6 nodes' '(exit 69)'
 has 'the others are named for a run' "$ERR" "--exclude 'node002'"
 lab_hn check -H "$TMP/hosts.txt" --exclude node002 --chdir /mnt/data true
 exits '... and are fit' 0
+
+# node003 knows no name of node001, and another address of node002.
+lab exec node003 sh -c 'sed "/ node001\$/d; s/^[0-9.]* node002\$/10.99.9.9 node002/" /etc/hosts >/run/hosts && mount --bind /run/hosts /etc/hosts'
+lab_hn check -H "$TMP/hosts.txt" --exclude node002,node004,node005,node006
+exits 'a node that does not know a peer by name warns' 0
+ok '... on that node only' grep -qE '^name.peers +warn +1 +node003: no address of node001, expected an address of each node$' "$OUT"
+ok '... the other one knows its peer' grep -qE '^ +pass +1 +1 name$' "$OUT"
+has '... with a next step' "$OUT" 'help: name.peers: name all nodes in DNS, or in /etc/hosts'
+lab_hn check -H "$TMP/hosts.txt" --exclude node001,node004,node005,node006
+ok 'a wrong address of a peer warns' grep -qE '^name.peers +warn +1 +node003: a wrong address of node002: 10.99.9.9, ' "$OUT"
+lab exec node003 umount /etc/hosts
 
 lab_hn check -H "$TMP/hosts.txt" --tree 2 --chdir /mnt/data --json true
 exits 'in a tree the same' 69

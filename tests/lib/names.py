@@ -164,7 +164,7 @@ def nested():
 
 # Read field by field in more than three rooms, with the reason.
 DATA = set((
-    "hello launch_order exited node_status_rank inspect_order inspected sample store_request store_reply "  # messages, encoded field by field
+    "hello launch_order exited node_status_rank inspect_order inspected check_order sample store_request store_reply "  # messages, encoded field by field
     "options setting ssh_options "  # what the user wrote
     "host event cause outcome rank_board_row link_failure proc_stat "  # facts without rules of their own
     "uplink"  # attempts hold it by value, and read whether it is lost

@@ -71,6 +71,7 @@ void node_check_run(const void *order, int to)
         send_checked(&m, to);
         m = (struct checked){ .number = o->number };
         hostname_check(&m);
+        names_check(&m, o);
         script_check(&m, o);
         send_checked(&m, to);
 }

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "agent/core/proc.h"
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/macros.h"
@@ -39,6 +40,8 @@ struct script_lines {
         char now[CHECK_VALUE / 2]; /* the line that has begun, cut */
         size_t len;
         struct script_end *to;
+        void (*take)(void *ctx, const char *line); /* NULL = these two are enough */
+        void *ctx;
 };
 
 /* The text is shown on a terminal and in JSON, so take_script_output() has dropped control
@@ -50,6 +53,8 @@ static void end_script_line(struct script_lines *l)
                 memcpy(l->to->first, l->now, sizeof(l->now));
         if (l->len)
                 memcpy(l->to->last, l->now, sizeof(l->now));
+        if (l->len && l->take)
+                l->take(l->ctx, l->now);
         l->len = 0;
 }
 
@@ -128,12 +133,13 @@ static void await_script(struct script_lines *l, pid_t pid, int fd, int64_t end_
         end_script_line(l);
 }
 
-bool script_run(struct script_end *ret, const char *command, const char *cwd, int limit_ms)
+bool script_run_lines(struct script_end *ret, const char *command, const char *cwd, int limit_ms,
+                      void (*take)(void *ctx, const char *line), void *ctx)
 {
         char *const argv[] = { (char *)"/bin/sh", (char *)"-c", (char *)command, NULL };
         struct sigaction on_end = { .sa_handler = note_end };
         struct spawn s = { .argv = argv, .cwd = access(cwd, X_OK) == 0 ? cwd : "/" };
-        struct script_lines lines = { .to = ret };
+        struct script_lines lines = { .to = ret, .take = take, .ctx = ctx };
         int fds[2];
         pid_t pid;
 
@@ -158,6 +164,11 @@ bool script_run(struct script_end *ret, const char *command, const char *cwd, in
         if (is_ended)
                 _exit(0);
         return pid;
+}
+
+bool script_run(struct script_end *ret, const char *command, const char *cwd, int limit_ms)
+{
+        return script_run_lines(ret, command, cwd, limit_ms, NULL, NULL);
 }
 
 /* --- facts ------------------------------------------------------------------------------------ */
@@ -195,18 +206,22 @@ static bool is_loopback_text(const char *address)
         return !strncmp(address, "127.", 4) || !strcmp(address, "::1");
 }
 
-/* The lookup runs in a process with a limit of time, because getaddrinfo(3) cannot be ended. The
- * name goes into a command of the shell, so only letters, digits, dots, dashes and underscores
+/* The name goes into a command of the shell: only letters, digits, dots, dashes and underscores
  * pass. */
+static bool is_plain_name(const char *name)
+{
+        return *name && *name != '-' &&
+               !name[strspn(name, "0123456789"
+                                  "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz.-_")];
+}
+
+/* The lookup runs in a process with a limit of time, because getaddrinfo(3) cannot be ended. */
 void hostname_check(struct checked *m)
 {
         char name[NAME_MAX_LEN + 1] = "", command[NAME_MAX_LEN + 32];
         struct script_end end;
 
-        if (gethostname(name, sizeof(name) - 1) < 0 || !*name ||
-            name[strspn(name,
-                        "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz.-_")] ||
-            *name == '-') {
+        if (gethostname(name, sizeof(name) - 1) < 0 || !is_plain_name(name)) {
                 checked_add(m, "hostname", "", "the node has no usable name");
                 return;
         }
@@ -224,4 +239,80 @@ void hostname_check(struct checked *m)
                                                           : "a network address",
                             "");
         }
+}
+
+/* --- names of other nodes --------------------------------------------------------------------- */
+
+static const char no_getent[] = "getent(1) cannot be used",
+                  no_answer[] = "the name could not be looked up in time",
+                  no_name[] = "the name has characters that are not looked up";
+
+/* The answers of getent(1) to the names of an order, one name after the other. */
+struct name_answers {
+        struct checked *to;
+        uint32_t first; /* of the facts of the names */
+        uint32_t at;    /* the name that lines are about, NAMES_NONE = no name yet */
+};
+
+enum { NAMES_NONE = UINT32_MAX };
+
+/* Appends an address to those of a name, each once. One that finds no room does not count. */
+static void add_name_address(struct check_fact *k, const char *address)
+{
+        size_t len = strlen(k->value), own = strlen(address);
+
+        for (const char *at = k->value; (at = strstr(at, address)); at += own)
+                if (at[own] == ' ' || !at[own])
+                        return;
+        if (len + own + 1 < sizeof(k->value))
+                snprintf(k->value + len, sizeof(k->value) - len, "%s%s", len ? " " : "", address);
+}
+
+/* Lines are "= 3" before the answers for the fourth name, "10.0.0.7 STREAM node007", and "! 2"
+ * after a name without an address. */
+static void take_name_line(void *ctx, const char *line)
+{
+        struct name_answers *a = ctx;
+        char address[64];
+        struct check_fact *k;
+
+        if (*line == '=')
+                a->at = (uint32_t)strtoul(line + 1, NULL, 10);
+        if (a->at >= a->to->n_facts - a->first)
+                return;
+        k = &a->to->facts[a->first + a->at];
+        if (*line == '=') {
+                /* It is being looked up; the next line tells more. */
+                snprintf(k->problem, sizeof(k->problem), "%s", no_answer);
+                return;
+        }
+        *k->problem = '\0';
+        if (*line == '!' && strcmp(line, "! 2") != 0)
+                snprintf(k->problem, sizeof(k->problem), "%s", no_getent);
+        else if (*line == '!')
+                snprintf(k->value, sizeof(k->value), "none");
+        else if (sscanf(line, "%63s", address) == 1)
+                add_name_address(k, address);
+}
+
+/* One shell looks up all names: a process each, and a limit of time for all. */
+void names_check(struct checked *m, const struct check_order *o)
+{
+        struct name_answers a = { .to = m, .first = m->n_facts, .at = NAMES_NONE };
+        struct buf command = BUF_INIT;
+        struct script_end end;
+
+        for (uint32_t i = 0; i < o->names.n; i++) {
+                bool plain = is_plain_name(o->names.v[i].host);
+
+                checked_add(m, o->names.v[i].fact, "", plain ? no_answer : no_name);
+                if (plain)
+                        buf_printf(&command, "echo = %u; getent ahosts %s || echo \"! $?\"\n", i,
+                                   o->names.v[i].host);
+        }
+        buf_append(&command, "", 1);
+        if (o->names.n)
+                script_run_lines(&end, (const char *)buf_data(&command), "/", NAME_MS,
+                                 take_name_line, &a);
+        buf_finish(&command);
 }

@@ -343,6 +343,14 @@ static void judge_hostname(struct check_case *c)
                                "does not know the address of its own name");
 }
 
+/* peer_names.c has compared the addresses: "5 names" are right. */
+static void judge_names(struct check_case *c)
+{
+        if (strncmp(c->value, "no ", 3) != 0 && strncmp(c->value, "a wrong ", 8) != 0)
+                return;
+        check_case_set(c, CHECK_WARN, "an address of each node", "knows %s", c->value);
+}
+
 static void judge_run(struct check_case *c)
 {
         if (strcmp(c->value, "exit 0") != 0)
@@ -447,6 +455,9 @@ static const struct check_row check_rows[] = {
           .rule = judge_hostname,
           .help = "name the node with an address of the network in /etc/hosts, in place of "
                   "127.0.1.1" },
+        { "name.peers", "names of other nodes:", .rule = judge_names,
+          .help = "name all nodes in DNS, or in /etc/hosts of each node: programs exchange their "
+                  "names" },
         { "run", "result of --run:", .rule = judge_run, .optional = true,
           .help = "run the command on one of these nodes" },
 };

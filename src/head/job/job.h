@@ -34,6 +34,7 @@ struct dial_in;
 struct job;
 struct dump_files;
 struct dump;
+struct check_names;
 struct check_order;
 struct checked;
 struct inspect_order;
@@ -206,9 +207,11 @@ struct job_bind_wish {
 void job_ask_bindings(struct job *j, const struct plan *plan, const struct job_bind_wish *wishes,
                       struct plan_inventory *inventory);
 /* Asks each node that is READY and has no @answers with @order for its state (`hnlaunch check`),
- * and appends the facts to @answers, by node. Waits for some seconds at most: what a node has not
- * told by then is missing. JOB_DONE or JOB_INTERRUPTED. After job_connect(). */
-enum job_step job_check(struct job *j, const struct check_order *order, struct checked *answers);
+ * and with its @names, by node (NULL = none), and appends the facts to @answers, by node. Waits for
+ * some seconds at most: what a node has not told by then is missing. JOB_DONE or JOB_INTERRUPTED.
+ * After job_connect(). */
+enum job_step job_check(struct job *j, const struct check_order *order,
+                        const struct check_names *names, struct checked *answers);
 /* Asks again as long as GPUs of nodes with an agent hold memory of the attempt, for a minute at
  * most. Nodes that hold some still have .held in @facts, which job_ask_facts() has filled. Nodes in
  * @retired do not count. An order to end ends the wait: job_may_restart() is false then. */

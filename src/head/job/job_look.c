@@ -430,7 +430,8 @@ static void ask_check(struct job *j, struct node *n, const struct check_order *o
         j->asked->check->waits[n->index] = true;
 }
 
-enum job_step job_check(struct job *j, const struct check_order *order, struct checked *answers)
+enum job_step job_check(struct job *j, const struct check_order *order,
+                        const struct check_names *names, struct checked *answers)
 {
         struct job_check c = { .number = ++j->orders.inspections,
                                .answers = answers,
@@ -439,9 +440,13 @@ enum job_step job_check(struct job *j, const struct check_order *order, struct c
 
         o.number = c.number;
         j->asked = &(struct job_asked){ .check = &c };
-        for (size_t i = 0; i < j->cluster.n_nodes; i++)
-                if (has_agent(&j->cluster.nodes[i]) && !answers[i].n_facts)
-                        ask_check(j, &j->cluster.nodes[i], &o);
+        for (size_t i = 0; i < j->cluster.n_nodes; i++) {
+                if (!has_agent(&j->cluster.nodes[i]) || answers[i].n_facts)
+                        continue;
+                if (names)
+                        o.names = names[i];
+                ask_check(j, &j->cluster.nodes[i], &o);
+        }
         collect_answers(j, CHECK_MS + (o.run && *o.run ? CHECK_RUN_MS : 0), lacks_checks);
         free(c.waits);
         return outcome_failed(&j->attempt.outcome) ? JOB_INTERRUPTED : JOB_DONE;

@@ -23,6 +23,7 @@
 #include "head/check/baseline.h"
 #include "head/check/check_judge.h"
 #include "head/check/check_print.h"
+#include "head/check/peer_names.h"
 #include "head/core/json_text.h"
 #include "head/job/job_peers.h"
 #include "head/launch/launch_private.h"
@@ -293,9 +294,43 @@ static void add_own_facts(const struct launch *l, const struct node *n, struct c
 
 /* --- the nodes -------------------------------------------------------------------------------- */
 
+/* Returns the names that each node is to look up: of nodes that have answered. The time is the
+ * seed: repeated checks look up other names. */
+static struct check_names *choose_names(const struct launch *l)
+{
+        size_t *nodes = xcalloc(l->hosts.n, sizeof(*nodes)), n = 0;
+        struct check_names *names;
+
+        for (size_t i = 0; i < l->hosts.n; i++)
+                if (job_node(l->run.job, i)->state == NODE_READY)
+                        nodes[n++] = i;
+        names = peer_names_choose(&l->hosts, nodes, n, (uint64_t)clock_ns());
+        free(nodes);
+        return names;
+}
+
+/* Makes one fact of the names that a node has looked up, for the nodes that have answered now. */
+static void settle_names(const struct launch *l, const bool *asked, struct checked *facts)
+{
+        const struct hello **hellos = xcalloc(l->hosts.n, sizeof(*hellos));
+        bool *answered = xcalloc(l->hosts.n, sizeof(*answered));
+
+        for (size_t i = 0; i < l->hosts.n; i++) {
+                const struct node *n = job_node(l->run.job, i);
+
+                answered[i] = asked[i] && facts[i].n_facts;
+                if (n->state != NODE_FAILED)
+                        hellos[i] = &n->hello;
+        }
+        peer_names_settle(facts, answered, hellos, &l->hosts);
+        free(hellos);
+        free(answered);
+}
+
 enum job_step launch_check_ask(struct launch *l, struct checked *facts, bool files)
 {
         struct check_order o = make_order(l, files);
+        struct check_names *names = choose_names(l);
         bool *asked = xcalloc(l->hosts.n, sizeof(*asked));
         enum job_step r;
 
@@ -303,11 +338,14 @@ enum job_step launch_check_ask(struct launch *l, struct checked *facts, bool fil
                 /* job_check() asks these nodes. A node without an answer has own facts afterwards,
                  * so it is not asked again. */
                 asked[i] = !facts[i].n_facts;
-        r = job_check(l->run.job, &o, facts);
+        r = job_check(l->run.job, &o, names, facts);
+        if (r == JOB_DONE)
+                settle_names(l, asked, facts);
         for (size_t i = 0; i < l->hosts.n && r == JOB_DONE; i++)
                 if (asked[i] && job_node(l->run.job, i)->state != NODE_FAILED)
                         add_own_facts(l, job_node(l->run.job, i), &facts[i]);
         check_order_finish(&o);
+        peer_names_free(names, l->hosts.n);
         free(asked);
         return r;
 }

@@ -239,7 +239,7 @@ static enum job_step ask_places(struct launch *l)
         for (size_t i = 0; i < h->n; i++)
                 if (host_site_of(&h->v[i])->asked)
                         checked_add(&facts[i], "asked", "", "");
-        step = job_check(l->run.job, &o, facts);
+        step = job_check(l->run.job, &o, NULL, facts);
         for (size_t i = 0; i < h->n; i++) {
                 struct host_site *s = h->v[i].site;
 

@@ -277,6 +277,12 @@ const char *master_addr_iface(const struct hello *node, const struct master_addr
         return a ? a->iface : "";
 }
 
+bool master_addr_is_own(const struct hello *node, const char *addr)
+{
+        return find_address(node, addr, WHOLE_ADDRESS) ||
+               is_same_network(addr, node->ssh_addr, WHOLE_ADDRESS);
+}
+
 void master_addr_other_network(char *to, size_t size, const struct hello *a, const struct hello *b,
                                const struct master_addr *but)
 {

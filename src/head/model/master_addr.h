@@ -55,3 +55,5 @@ const char *master_addr_iface(const struct hello *node, const struct master_addr
 void master_addr_other_network(char *to, size_t size, const struct hello *a, const struct hello *b,
                                const struct master_addr *but);
 bool master_addr_is_numeric(const char *addr);
+/* Whether a numeric address is one of the node, or that at which ssh has reached it. */
+bool master_addr_is_own(const struct hello *node, const char *addr);

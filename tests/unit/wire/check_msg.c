@@ -12,7 +12,9 @@ TEST(a_check_comes_back_as_sent)
                                    .cwd = (char[]){ "/data" },
                                    .search = (char[]){ "/usr/bin" } };
         struct check_program program = { .number = 1, .cwd = (char[]){ "/data" } };
+        struct check_name name = { "name.7", (char[]){ "node007" } };
         const struct check_order sent = { .number = 3,
+                                          .names = { &name, 1 },
                                           .paths = &path,
                                           .n_paths = 1,
                                           .programs = &program,
@@ -40,6 +42,9 @@ TEST(a_check_comes_back_as_sent)
         assert_string_equal(m.programs[0].argv.v[0], "python3");
         assert_string_equal(m.programs[0].env.v[0], "PYTHONPATH=/opt");
         assert_string_equal(m.programs[0].cwd, "/data");
+        assert_int_equal(m.names.n, 1);
+        assert_string_equal(m.names.v[0].fact, "name.7");
+        assert_string_equal(m.names.v[0].host, "node007");
         assert_string_equal(m.run, "exit 3");
         assert_string_equal(m.run_cwd, "/home");
         check_order_finish(&m);

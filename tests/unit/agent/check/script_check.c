@@ -153,3 +153,30 @@ TEST(the_nodes_own_name_has_an_address_or_none)
                     !strncmp(m.facts[0].value, "127.", 4) || *m.facts[0].problem);
         checked_finish(&m);
 }
+
+TEST(names_of_other_nodes_have_addresses_or_none)
+{
+        struct check_name names[] = { { "name.4", (char[]){ "localhost" } },
+                                      { "name.5", (char[]){ "no-such-node.invalid" } },
+                                      { "name.6", (char[]){ "a;exit" } },
+                                      { "name.7", (char[]){ "localhost" } } };
+        struct check_order o = { .names = { names, 4 } };
+        struct checked m = { 0 };
+
+        checked_add(&m, "hostname", "none", "");
+        names_check(&m, &o);
+        assert_int_equal(m.n_facts, 5);
+        for (int i = 1; i < 5; i++)
+                assert_string_equal(m.facts[i].name, names[i - 1].fact);
+        assert_string_equal(m.facts[3].value, "");
+        assert_string_equal(m.facts[3].problem, "the name has characters that are not looked up");
+        if (!strcmp(m.facts[1].problem, "getent(1) cannot be used"))
+                skip();
+        assert_non_null(strstr(m.facts[1].value, "1"));
+        assert_null(strstr(m.facts[1].value, "STREAM"));
+        assert_string_equal(m.facts[4].value, m.facts[1].value);
+        /* Without a network the name server may not answer in time. */
+        if (!*m.facts[2].problem)
+                assert_string_equal(m.facts[2].value, "none");
+        checked_finish(&m);
+}

@@ -56,6 +56,7 @@ static const struct {
         { "nccl", "2.30.7" },
         { "nccl.plugin", "libnccl-net-ofi.so, 9 bytes, 0123456789ab" },
         { "hostname", "a network address" },
+        { "name.peers", "2 names" },
         { "run", "exit 0" },
 };
 
@@ -217,6 +218,10 @@ TEST(each_check_finds_the_broken_twin)
                   "network address" },
                 { "hostname", "none", CHECK_WARN,
                   "gpu002 does not know the address of its own name" },
+                { "name.peers", "no address of gpu003, and 1 more", CHECK_WARN,
+                  "gpu002 knows no address of gpu003, and 1 more" },
+                { "name.peers", "a wrong address of gpu003: 127.0.1.1", CHECK_WARN,
+                  "gpu002 knows a wrong address of gpu003: 127.0.1.1" },
                 { "run", "exit 3: no license", CHECK_FAIL,
                   "gpu002 has ended the command of --run with: exit 3: no license" },
         };

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An address is right if it is one of the node's own, or that at which ssh has reached the node. A
+ * name with several addresses needs one that is right. Where no node finds any name, the names are
+ * aliases of ssh: nothing is wrong with the nodes then, and nothing is claimed.
+ */
+#include "head/check/peer_names.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/memory.h"
+#include "head/check/pair_rounds.h"
+#include "head/model/master_addr.h"
+#include "wire/msg.h"
+
+static const char prefix[] = "name.", settled[] = "name.peers";
+
+static bool is_looked_up(const struct host *h)
+{
+        return !h->local && !master_addr_is_numeric(h->name);
+}
+
+struct check_names *peer_names_choose(const struct hosts *hosts, const size_t *nodes, size_t n,
+                                      uint64_t seed)
+{
+        struct check_names *names = xcalloc(hosts->n, sizeof(*names));
+        size_t n_pairs;
+        struct check_pair *pairs = pair_ring(nodes, n, seed, &n_pairs);
+
+        for (size_t i = 0; i < n_pairs; i++) {
+                struct check_names *to = &names[pairs[i].from];
+                const struct host *peer = &hosts->v[pairs[i].to];
+                struct check_name *k;
+
+                if (!is_looked_up(peer) || to->n == CHECK_NAMES_MAX)
+                        continue;
+                to->v = xrealloc(to->v, to->n + 1, sizeof(*to->v));
+                k = &to->v[to->n++];
+                *k = (struct check_name){ .host = xstrdup(peer->name) };
+                snprintf(k->fact, sizeof(k->fact), "%s%zu", prefix, pairs[i].to);
+        }
+        free(pairs);
+        return names;
+}
+
+void peer_names_free(struct check_names *names, size_t n_hosts)
+{
+        for (size_t i = 0; i < n_hosts; i++) {
+                for (uint32_t k = 0; k < names[i].n; k++)
+                        free(names[i].v[k].host);
+                free(names[i].v);
+        }
+        free(names);
+}
+
+/* Returns the node that a fact is about; SIZE_MAX = the fact is no answer about a name. */
+static size_t read_peer(const char *fact, size_t n_hosts)
+{
+        const char *number = fact + sizeof(prefix) - 1;
+        size_t node;
+
+        if (strncmp(fact, prefix, sizeof(prefix) - 1) != 0 || !*number ||
+            number[strspn(number, "0123456789")])
+                return SIZE_MAX;
+        node = strtoul(number, NULL, 10);
+        return node < n_hosts ? node : SIZE_MAX;
+}
+
+static bool is_found(const struct check_fact *k)
+{
+        return !*k->problem && strcmp(k->value, "none") != 0;
+}
+
+static bool is_any_found(const struct checked *facts, const struct hosts *hosts)
+{
+        for (size_t i = 0; i < hosts->n; i++)
+                for (uint32_t k = 0; k < facts[i].n_facts; k++) {
+                        const struct check_fact *f = &facts[i].facts[k];
+
+                        /* Of nodes that were asked before only the fact itself is left. */
+                        if ((read_peer(f->name, hosts->n) != SIZE_MAX ||
+                             !strcmp(f->name, settled)) &&
+                            is_found(f))
+                                return true;
+                }
+        return false;
+}
+
+/* Whether any of the addresses "10.0.0.7 fe80::1" is one of the node. */
+static bool is_any_own(const char *addresses, const struct hello *node)
+{
+        char one[CHECK_VALUE];
+
+        for (const char *at = addresses; *at; at += strspn(at, " ")) {
+                size_t len = strcspn(at, " ");
+
+                snprintf(one, sizeof(one), "%.*s", (int)len, at);
+                if (master_addr_is_own(node, one))
+                        return true;
+                at += len;
+        }
+        return false;
+}
+
+/* Returns what is wrong with the answer to a name, malloc'ed; NULL = nothing. */
+static char *describe_answer(const struct check_fact *k, const struct host *peer,
+                             const struct hello *node)
+{
+        if (!strcmp(k->value, "none"))
+                return xasprintf("no address of %s", peer->name);
+        if (node && !is_any_own(k->value, node))
+                return xasprintf("a wrong address of %s: %.*s", peer->name,
+                                 (int)strcspn(k->value, " "), k->value);
+        return NULL;
+}
+
+/* Replaces the answers of a node by one fact. */
+static void settle_answers(struct checked *m, const struct hello *const *hellos,
+                           const struct hosts *hosts, bool any)
+{
+        char value[CHECK_VALUE] = "", problem[CHECK_PROBLEM] = "there is no other node with a name";
+        CLEANUP(free_textp) char *first = NULL;
+        size_t known = 0, wrong = 0;
+        uint32_t left = 0;
+
+        for (uint32_t i = 0; i < m->n_facts; i++) {
+                const struct check_fact *k = &m->facts[i];
+                size_t peer = read_peer(k->name, hosts->n);
+                char *fault;
+
+                if (peer == SIZE_MAX) {
+                        m->facts[left++] = *k;
+                        continue;
+                }
+                if (*k->problem) {
+                        memcpy(problem, k->problem, sizeof(problem));
+                        continue;
+                }
+                known++;
+                fault = describe_answer(k, &hosts->v[peer], hellos[peer]);
+                wrong += fault != NULL;
+                if (first)
+                        free(fault);
+                else
+                        first = fault;
+        }
+        m->n_facts = left;
+        if (known && !any) {
+                known = 0;
+                snprintf(problem, sizeof(problem), "no node knows another one by its name");
+        }
+        if (wrong > 1)
+                snprintf(value, sizeof(value), "%.150s, and %zu more", first, wrong - 1);
+        else if (wrong)
+                snprintf(value, sizeof(value), "%s", first);
+        else
+                snprintf(value, sizeof(value), "%zu name%s", known, known == 1 ? "" : "s");
+        checked_add(m, settled, known ? value : "", known ? "" : problem);
+}
+
+void peer_names_settle(struct checked *facts, const bool *answered,
+                       const struct hello *const *hellos, const struct hosts *hosts)
+{
+        bool any = is_any_found(facts, hosts);
+
+        for (size_t i = 0; i < hosts->n; i++)
+                if (answered[i])
+                        settle_answers(&facts[i], hellos, hosts, any);
+}
