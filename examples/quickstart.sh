@@ -9,7 +9,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 PACKAGES="gcc g++ meson ninja-build pkg-config libssh-dev libssl-dev libuv1-dev libinih-dev
-libjansson-dev libncurses-dev libsodium-dev libsmartcols-dev uthash-dev libgloo-dev
+libjansson-dev libncurses-dev libsodium-dev libsmartcols-dev uthash-dev zlib1g-dev libgloo-dev
 scdoc man-db"
 
 step() { printf '\n==> %s\n' "$*"; }

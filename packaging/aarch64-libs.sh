@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Fetches the libraries of the agent that is cross-built for aarch64 from Debian: writes libuv_a.a and
-# libsodium.a into FOLDER.
+# Fetches the libraries of the agent that is cross-built for aarch64 from Debian: writes libuv_a.a, libsodium.a
+# and libz.a into FOLDER.
 #
 # usage: sh packaging/aarch64-libs.sh FOLDER
 #        meson setup build -Daarch64=enabled -Daarch64_libs=FOLDER      # an absolute path
 #
-# Where arm64 is a foreign architecture of dpkg, `apt-get install libuv1-dev:arm64 libsodium-dev:arm64`
-# does the same for good. Here apt keeps its lists in a folder of its own, and the system stays as it
+# Where arm64 is a foreign architecture of dpkg, `apt-get install libuv1-dev:arm64 libsodium-dev:arm64
+# zlib1g-dev:arm64` does the same for good. Here apt keeps its lists in a folder of its own, and the system stays as it
 # is. No root needed.
 set -eu
 [ $# = 1 ] || {
@@ -27,8 +27,10 @@ apt() {
 }
 cd "$state"
 apt update
-apt download libuv1-dev libsodium-dev
+apt download libuv1-dev libsodium-dev zlib1g-dev
 for package in *_arm64.deb; do
     dpkg-deb -x "$package" tree
 done
-cp tree/usr/lib/aarch64-linux-gnu/libuv_a.a tree/usr/lib/aarch64-linux-gnu/libsodium.a "$to"
+for library in libuv_a.a libsodium.a libz.a; do
+    cp "tree/usr/lib/aarch64-linux-gnu/$library" "$to"
+done

@@ -25,7 +25,7 @@ cd "$(dirname "$0")/.." || exit 1
 ROOT=$(pwd -P)
 
 PACKAGES="gcc g++ meson ninja-build pkg-config libssh-dev libssl-dev libuv1-dev libinih-dev
-libjansson-dev libncurses-dev libsodium-dev libsmartcols-dev uthash-dev libgloo-dev libcmocka-dev scdoc
+libjansson-dev libncurses-dev libsodium-dev libsmartcols-dev uthash-dev zlib1g-dev libgloo-dev libcmocka-dev scdoc
 openssh-server openssh-client iproute2 procps util-linux python3 tcsh fish zsh bash-completion clang libclang-rt-14-dev
 clang-format man-db groff-base build-essential dpkg-dev debhelper"
 # Without them tests are left out, and say so.

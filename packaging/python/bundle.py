@@ -14,7 +14,7 @@ from typing import Dict, Iterable, List, Set, Tuple
 
 # What every system of a manylinux tag has (PEP 600): the libraries of glibc.
 _BASELINE = re.compile(r"^(lib(c|m|dl|pthread|rt|resolv|util)\.so\.\d|ld-linux.*)$")
-_STATIC_LIBRARIES = ("libc.a", "libuv_a.a", "libsodium.a", "libinih.a")  # of the agent and hnlaunch
+_STATIC_LIBRARIES = ("libc.a", "libuv_a.a", "libsodium.a", "libz.a", "libinih.a")  # of the agent and hnlaunch
 _DOCUMENTS, _COMMON = Path("/usr/share/doc"), Path("/usr/share/common-licenses")
 
 

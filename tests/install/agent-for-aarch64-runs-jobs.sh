@@ -31,7 +31,7 @@ has 'it starts in qemu, up to the system call that qemu does not know' "$ERR" 'c
 
 # shellcheck disable=SC2046
 aarch64-linux-gnu-gcc -static -Wl,--wrap=prctl -o "$TMP/agent" "$ROOT/tests/lib/subreaper.c" \
-    $(find "$build" -path '*hnlaunch-agent-aarch64.p/*' -name '*.o') "$libs/libuv_a.a" "$libs/libsodium.a" -lpthread -ldl 2>"$ERR" ||
+    $(find "$build" -path '*hnlaunch-agent-aarch64.p/*' -name '*.o') "$libs/libuv_a.a" "$libs/libsodium.a" "$libs/libz.a" -lpthread -ldl 2>"$ERR" ||
     fail 'linked without that system call'
 printf '#!/bin/sh\nexec qemu-aarch64-static %s\n' "$TMP/agent" >"$TMP/emulated"
 chmod 755 "$TMP/emulated"
