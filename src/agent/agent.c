@@ -33,6 +33,7 @@
 #include "agent/files/pull_sender.h"
 #include "agent/files/push_receiver.h"
 #include "agent/record/node_trace.h"
+#include "agent/tree/chain.h"
 #include "agent/tree/child_nodes.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -68,6 +69,7 @@ struct agent {
         struct store_access *store; /* of world 0 */
         struct child_nodes *children;
         struct push_receiver *push;
+        struct chain *chain;
         struct pull_sender *pull;
         struct node_trace *trace;
         struct rank_samples *samples;
@@ -437,7 +439,8 @@ static const struct {
         [MSG_OWNERS_REQUEST] = OF(store, store_access_on_owners_request),
         [MSG_OWNERS] = OF(store, store_access_on_owners),
         [MSG_OFFER] = OF(push, push_receiver_on_offer),
-        [MSG_CHUNK] = OF(push, push_receiver_on_chunk),
+        [MSG_PACK] = OF(chain, chain_on_pack),
+        [MSG_CHAIN] = OF(chain, chain_on_chain),
         [MSG_LOOK] = OF(push, push_receiver_on_look),
 };
 
@@ -571,13 +574,13 @@ static void create_parts(struct agent *a)
 {
         a->trace = node_trace_create();
         a->push = push_receiver_create(&a->up, on_push_changed, a);
+        a->chain = chain_create(a->loop, &a->up, a->push);
         a->stores = world_stores_create(a->loop, &a->up, a->trace);
         a->store = world_stores_get(a->stores, 0);
         a->children = child_nodes_create(&(struct child_nodes_deps){
                 .loop = a->loop,
                 .up = &a->up,
                 .relay = store_access_relay(a->store),
-                .push = a->push,
                 .need_dir = need_job_dir,
                 .ctx = a,
         });
@@ -637,6 +640,7 @@ void agent_destroy(struct agent *a)
         pull_sender_destroy(a->pull);
         rank_samples_close(a->samples);
         pair_test_close(a->pairs);
+        chain_close(a->chain);
         uv_close((uv_handle_t *)&a->head.timer, NULL);
         uv_close((uv_handle_t *)&a->heartbeat, NULL);
         uv_close((uv_handle_t *)&a->child_signal, NULL);
@@ -648,6 +652,7 @@ void agent_destroy(struct agent *a)
         node_attempt_destroy(a->attempt);
         child_nodes_destroy(a->children);
         world_stores_destroy(a->stores);
+        chain_destroy(a->chain);
         push_receiver_destroy(a->push);
         if (job_dir_remove(&a->dir) == 0 && a->notes)
                 a->notes->dir[0] = '\0'; /* else the guard tries again */

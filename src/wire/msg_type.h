@@ -31,7 +31,7 @@
         X(CHILD_AGENT, 11, HEAD, NONE)     /* open ssh to another node */                          \
         X(PRUNE, 12, HEAD, NONE)           /* end a child agent */                                 \
         X(OFFER, 13, HEAD, NONE)           /* a manifest; answered by WANT or PUSHED */            \
-        X(CHUNK, 14, HEAD, NONE)           /* bytes of a missing file; answered by TAKEN */        \
+        X(PACK, 14, HEAD, NONE)            /* pieces of missing files; answered by TAKEN */        \
         X(LOOK, 15, HEAD, NONE)            /* as OFFER, for the manifest sent before */            \
         X(COMMON, 16, HEAD, NONE)          /* what the LAUNCHes of all nodes share */              \
         X(PORTS, 17, HEAD, NONE)           /* hold so many free ports until the ranks start */     \
@@ -44,6 +44,7 @@
         X(BIND, 24, HEAD, NONE)            /* how ranks would be bound; answered by BOUND */       \
         X(CHECK, 25, HEAD, NONE)           /* tell the state of the node; answered by CHECKED */   \
         X(MEASURE, 26, HEAD, NONE)         /* try connections; answered by MEASURED */             \
+        X(CHAIN, 72, HEAD, NONE)           /* take PACKs from a node, pass them on to one */       \
         /* agent -> head */                                                                        \
         X(HELLO, 32, AGENT, NONE)          /* inventory: the first frame, and never again */       \
         X(STARTED, 33, AGENT, RUNNING)     /* a rank runs */                                       \
@@ -59,7 +60,7 @@
         X(LEAVING, 43, AGENT, ANY)         /* the agent was ended on its node, by whom */          \
         X(REPORT, 44, AGENT, RUNNING)      /* a TORCHELASTIC_ERROR_FILE; before EXITED */          \
         X(WANT, 45, AGENT, READY)          /* missing files, or the node that fetches them */      \
-        X(TAKEN, 46, AGENT, READY)         /* bytes of CHUNKs that are stored */                   \
+        X(TAKEN, 46, AGENT, ANY)           /* bytes of PACKs that are stored and passed on */      \
         X(PUSHED, 47, AGENT, ANY)          /* the files are in place, or the failure */            \
         X(PING_REQUEST, 48, AGENT, ANY)    /* for a PING of the head or of the parent */           \
         X(PORTS_HELD, 49, AGENT, ANY)      /* or why there are none */                             \
@@ -75,6 +76,7 @@
         X(DUMP, 60, AGENT, ANY)            /* part of a dump of PyTorch's flight recorder */       \
         X(NCCL, 61, AGENT, RUNNING)        /* the NCCL of a rank; once for an attempt */           \
         X(PULLED, 62, AGENT, ANY)          /* a part of the files that PULL asks for */            \
+        X(CHAINED, 63, AGENT, ANY)         /* the connections that CHAIN asks for */               \
         /* both ways */                                                                            \
         X(STORE, 64, BOTH, ANY)            /* opaque here, see wire/store_msg.h */                 \
         X(TUNNEL, 65, BOTH, ANY)           /* bytes to or from a child agent */                    \

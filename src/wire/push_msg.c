@@ -3,8 +3,7 @@
  * A manifest has one encoding with two uses: as part of OFFER, and as the bytes whose SHA-256 names
  * the folder on the node. code_push_entry() rejects every path that could leave this folder
  * (push_path_is_safe()) and modes above 07777, because the agent creates files by these entries.
- * A CHUNK is written around its data: push_chunk_begin() writes the head and reserves the bytes,
- * and the sender reads the file directly into the buffer.
+ * The receiver of a PACK reserves memory by push_pack_bytes(), so code_push_pack() limits the sum.
  */
 #include "wire/push_msg.h"
 
@@ -78,30 +77,51 @@ static void code_push_look(struct codec *c, struct push_look *m)
 DEFINE_OWNING_MESSAGE(push_offer, MSG_OFFER)
 DEFINE_PLAIN_MESSAGE(push_look, MSG_LOOK)
 
-void *push_chunk_begin(struct buf *b, uint32_t entry, uint64_t offset, size_t len)
+static void code_push_piece(struct codec *c, struct push_piece *p)
 {
-        size_t mark = frame_begin(b, MSG_CHUNK);
-        void *data;
-
-        put_u32(b, entry);
-        put_u64(b, offset);
-        /* An empty file has a CHUNK without data; NULL must still mean a lack of memory. */
-        data = buf_reserve(b, len ? len : 1);
-        if (data)
-                buf_advance(b, len);
-        frame_end(b, mark);
-        return data;
+        codec_u32(c, &p->entry);
+        codec_u64(c, &p->offset);
+        codec_u32(c, &p->len);
+        codec_require(c, p->len <= PUSH_PACK_MAX);
 }
 
-static void code_push_chunk(struct codec *c, struct push_chunk *m)
+size_t push_pack_bytes(const struct push_pack *m)
 {
-        codec_u32(c, &m->entry);
-        codec_u64(c, &m->offset);
+        size_t n = 0;
+
+        for (uint32_t i = 0; i < m->n; i++)
+                n += m->pieces[i].len;
+        return n;
+}
+
+static void code_push_pack(struct codec *c, struct push_pack *m)
+{
+        codec_u32(c, &m->stream);
+        codec_u32(c, &m->position);
+        codec_bool(c, &m->deflated);
+        CODEC_ARRAY(c, m->pieces, m->n, PUSH_PACK_MAX / PUSH_PIECE_COST, code_push_piece);
         codec_rest(c, &m->data, &m->len);
-        codec_require(c, m->len <= PUSH_CHUNK_MAX);
+        if (c->op == CODEC_DECODE && !c->in.failed)
+                codec_require(c, push_pack_bytes(m) <= PUSH_PACK_MAX &&
+                                         (m->deflated || m->len == push_pack_bytes(m)));
 }
 
-DEFINE_DECODE(push_chunk)
+static void code_chain_order(struct codec *c, struct chain_order *m)
+{
+        codec_u32(c, &m->number);
+        codec_u32(c, &m->stream);
+        codec_u32(c, &m->packs);
+        codec_u8(c, &m->what);
+        codec_require(c, m->what >= CHAIN_LISTEN && m->what < CHAIN_WHATS);
+        codec_bool(c, &m->yields);
+        codec_raw(c, m->key, PUSH_CHAIN_KEY);
+        codec_u32(c, &m->port);
+        codec_require(c, m->port <= UINT16_MAX);
+        codec_strv(c, &m->addrs, PUSH_CHAIN_ADDRS, MSG_MAX_STRING);
+}
+
+DEFINE_OWNING_MESSAGE(push_pack, MSG_PACK)
+DEFINE_OWNING_MESSAGE(chain_order, MSG_CHAIN)
 
 /* --- agent -> head ---------------------------------------------------------------------------- */
 
@@ -122,7 +142,20 @@ static void code_pushed(struct codec *c, struct pushed *m)
         codec_text(c, m->what, sizeof(m->what));
 }
 
+static void code_chain_report(struct codec *c, struct chain_report *m)
+{
+        codec_u32(c, &m->number);
+        codec_u32(c, &m->stream);
+        codec_u8(c, &m->what);
+        codec_require(c, m->what >= CHAINED_LISTENS && m->what < CHAINED_WHATS);
+        codec_u32(c, &m->position);
+        codec_u32(c, &m->port);
+        codec_require(c, m->port <= UINT16_MAX);
+        codec_u32(c, &m->error);
+}
+
 DEFINE_OWNING_MESSAGE(push_want, MSG_WANT)
+DEFINE_PLAIN_MESSAGE(chain_report, MSG_CHAINED)
 DEFINE_PLAIN_MESSAGE(pushed, MSG_PUSHED)
 
 /* --- --pull ----------------------------------------------------------------------------------- */

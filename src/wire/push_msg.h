@@ -4,8 +4,8 @@
  *
  *   OFFER ->            the manifest: every folder, file (with its SHA-256) and link
  *         <- WANT       the missing files, or the node of this run that fetches them
- *   CHUNK -> ...        the missing files, one after the other
- *         <- TAKEN ...  so many bytes of files have been written: the sender's credit
+ *   PACK  -> ...        pieces of the missing files, one file after the other
+ *         <- TAKEN ...  so many bytes of PACKs have been written: the sender's credit
  *         <- PUSHED     everything is in place and checked, or a failure
  *   LOOK  ->            look again: the other node has finished, or fetch the files here
  *
@@ -14,7 +14,13 @@
  *   PULL  ->              the paths
  *         <- PULLED ...   folders, files, links, and what is left there; the last one is PULL_END
  *
- * Pushed content is addressed by its hash, so CHUNKs may come from another sender than the OFFER.
+ * Pushed content is addressed by its hash, so PACKs may come from another sender than the OFFER: in
+ * a chain each node passes the PACKs of a stream on to the next node over a connection of their
+ * own,
+ *
+ *   CHAIN ->              listen for the node before; connect to the node behind; or neither
+ *         <- CHAINED ...  the port; connected; broken; the node behind is slow
+ *
  * Decoded structs own their strings and arrays; x_finish() frees them.
  */
 #pragma once
@@ -34,9 +40,13 @@ enum {
         PUSH_ENTRIES_MAX = 200000,    /* of a manifest */
         PUSH_MANIFEST_MAX = 24 << 20, /* bytes of a manifest, sent in a single frame */
         PUSH_PATH_MAX = 4095,
-        PUSH_CHUNK_MAX = 256 << 10,          /* bytes of a CHUNK */
-        PUSH_CHUNK_HEAD = FRAME_HEADER + 12, /* bytes of a CHUNK's frame before the data */
-        PUSH_CHUNK_COST = 64,                /* credit taken by a CHUNK beside the data */
+        /* Of a PACK: the bytes of files and PUSH_PIECE_COST for each piece. Small, because each
+         * node of a chain has the whole PACK before the next one gets any of it. */
+        PUSH_PACK_MAX = 31 << 10,
+        PUSH_PIECE_COST = 16, /* bytes of a piece beside its data */
+        PUSH_CHAIN_KEY = 32,
+        PUSH_CHAIN_ADDRS = 4, /* of a node that are tried */
+        PUSH_RING = 256,      /* PACKs of a stream that a node keeps for the node behind */
 };
 
 enum {
@@ -87,11 +97,62 @@ struct push_want {
         uint32_t n;
 };
 
-struct push_chunk {
+/* Bytes of a file, at a place that the receiver does not have to be told before. */
+struct push_piece {
         uint32_t entry;
         uint64_t offset;
+        uint32_t len; /* 0 only for an empty file */
+};
+
+/* The next pieces of a stream: all files that the nodes of a chain miss, in the order of the
+ * manifest. A node skips files that it has, and PACKs that it had before. */
+struct push_pack {
+        uint32_t stream;   /* chosen by the head, larger than those before */
+        uint32_t position; /* in the stream: 0, 1, ... */
+        bool deflated;     /* @data is a raw deflate stream (RFC 1951) of the bytes */
+        struct push_piece *pieces;
+        uint32_t n;
         const unsigned char *data; /* lent by the frame */
-        size_t len;                /* 0 only for an empty file */
+        size_t len;
+};
+
+enum chain_what {
+        CHAIN_LISTEN = 1, /* open a port for the node before; answered by CHAINED_LISTENS */
+        CHAIN_CONNECT,    /* pass on to this node; answered by CHAINED_CONNECTED or _BROKEN */
+        CHAIN_LAST,       /* pass on to nobody */
+        CHAIN_YIELD,      /* never wait for the node behind from now on */
+        CHAIN_LEAVE,      /* close the port and the connection to the node before; answered by
+                             CHAINED_LISTENS without a port */
+        CHAIN_END,        /* the stream is over: forget it */
+        CHAIN_WHATS,
+};
+
+struct chain_order {
+        uint32_t number;        /* of the order, repeated in reports about it */
+        uint32_t stream, packs; /* the number of PACKs in the stream */
+        uint8_t what;           /* enum chain_what */
+        /* CONNECT: never wait for this node; leave it when it is too far behind */
+        bool yields;
+        unsigned char key[PUSH_CHAIN_KEY]; /* of LISTEN and CONNECT: for one connection */
+        uint32_t port;                     /* of CONNECT */
+        struct strv addrs;                 /* of CONNECT: numeric, best first */
+};
+
+enum chained_what {
+        CHAINED_LISTENS = 1, /* at @port, 0 = not */
+        CHAINED_CONNECTED,   /* to the node behind */
+        CHAINED_BROKEN, /* no connection to the node behind, or no longer: @error; ERANGE = it is
+                           so far behind that the PACKs are not kept */
+        CHAINED_SLOW,   /* the node behind takes less than half of what comes */
+        CHAINED_WHATS,
+};
+
+struct chain_report {
+        uint32_t number; /* of the LISTEN, LEAVE or CONNECT */
+        uint32_t stream;
+        uint8_t what;      /* enum chained_what */
+        uint32_t position; /* PACKs that this node has */
+        uint32_t port, error;
 };
 
 struct pushed {
@@ -142,9 +203,15 @@ int push_look_decode(struct push_look *m, const struct frame *f, struct error *e
 void push_want_encode(struct buf *b, const struct push_want *m);
 int push_want_decode(struct push_want *m, const struct frame *f, struct error *err);
 void push_want_finish(struct push_want *m);
-/* Appends the head of a CHUNK and space for @len bytes of data, to be filled at once; NULL: no
- * memory (remembered by @b). */
-void *push_chunk_begin(struct buf *b, uint32_t entry, uint64_t offset, size_t len);
-int push_chunk_decode(struct push_chunk *m, const struct frame *f, struct error *err);
+void push_pack_encode(struct buf *b, const struct push_pack *m);
+int push_pack_decode(struct push_pack *m, const struct frame *f, struct error *err);
+void push_pack_finish(struct push_pack *m);
+/* Returns the bytes of all pieces. */
+size_t push_pack_bytes(const struct push_pack *m);
+void chain_order_encode(struct buf *b, const struct chain_order *m);
+int chain_order_decode(struct chain_order *m, const struct frame *f, struct error *err);
+void chain_order_finish(struct chain_order *m);
+void chain_report_encode(struct buf *b, const struct chain_report *m);
+int chain_report_decode(struct chain_report *m, const struct frame *f, struct error *err);
 void pushed_encode(struct buf *b, const struct pushed *m);
 int pushed_decode(struct pushed *m, const struct frame *f, struct error *err);

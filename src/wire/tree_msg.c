@@ -21,7 +21,7 @@ static void code_child_agent_order(struct codec *c, struct child_agent_order *m)
 /* These kinds have a number as well. */
 static bool has_offset(uint8_t kind)
 {
-        return kind == TUNNEL_GIVE || kind == TUNNEL_CLOCK || kind == TUNNEL_COMMON;
+        return kind == TUNNEL_CLOCK || kind == TUNNEL_COMMON;
 }
 
 static bool has_number(uint8_t kind)
@@ -37,8 +37,6 @@ static void code_tunnel(struct codec *c, struct tunnel *m)
         codec_require(c, m->kind < TUNNEL_KINDS);
         if (has_number(m->kind))
                 codec_u32(c, &m->number);
-        if (m->kind == TUNNEL_GIVE)
-                codec_u32(c, &m->entry);
         if (has_offset(m->kind))
                 codec_u64(c, &m->offset);
         codec_rest(c, &m->data, &m->len);

@@ -19,8 +19,6 @@
 enum {
         /* Bytes towards the child sent by the head without a TUNNEL_TOOK. */
         TUNNEL_WINDOW = 256 << 10,
-        /* The same for bytes that the parent adds itself. */
-        TUNNEL_GIVE_WINDOW = 1 << 20,
         TUNNEL_NOISE_MAX = 2048,
 };
 
@@ -46,10 +44,6 @@ enum tunnel_kind {
                           message */
         TUNNEL_FAILED, /* agent -> head: the ssh could not be started, the text says why. The last
                           message */
-        /* head -> agent: send the child a CHUNK of a pushed file that this node has: @entry,
-           @offset, @number bytes. The child's credit counts these bytes as if they had come through
-           the tunnel. */
-        TUNNEL_GIVE,
         /* head -> agent: ping the child with every ping from the head, and send HEARD after @number
            ms of silence; 0 = stop. */
         TUNNEL_WATCH,
@@ -68,8 +62,7 @@ struct tunnel {
         uint32_t child;
         uint8_t kind;
         uint32_t number;           /* of the kinds above that use a number */
-        uint32_t entry;            /* of GIVE */
-        uint64_t offset;           /* of GIVE, CLOCK and COMMON */
+        uint64_t offset;           /* of CLOCK and COMMON */
         const unsigned char *data; /* of BYTES, NOISE and FAILED; lent by the frame */
         size_t len;
 };

@@ -44,6 +44,7 @@ AGAIN(logline)
 AGAIN(endpoint_opened)
 AGAIN(tunnel)
 AGAIN(push_look)
+AGAIN(chain_report)
 AGAIN(pushed)
 
 static int pull_order_again(const struct frame *f, struct buf *to)
@@ -69,18 +70,6 @@ static int pulled_again(const struct frame *f, struct buf *to)
                 pulled_encode(to, &m);
                 pulled_finish(&m);
         }
-        return r;
-}
-
-static int push_chunk_again(const struct frame *f, struct buf *to)
-{
-        struct push_chunk m;
-        struct error err;
-        int r = push_chunk_decode(&m, f, &err);
-        void *room = r == 0 ? push_chunk_begin(to, m.entry, m.offset, m.len) : NULL;
-
-        if (room && m.len)
-                memcpy(room, m.data, m.len);
         return r;
 }
 
@@ -148,6 +137,8 @@ AGAIN_OWNED(measure_order)
 AGAIN_OWNED(measured)
 AGAIN_OWNED(child_agent_order)
 AGAIN_OWNED(push_offer)
+AGAIN_OWNED(push_pack)
+AGAIN_OWNED(chain_order)
 AGAIN_OWNED(push_want)
 
 static int ping_again(const struct frame *f, struct buf *to)
@@ -267,7 +258,9 @@ static int (*const again[256])(const struct frame *f, struct buf *to) = {
         [MSG_PRUNE] = number_again,
         [MSG_TUNNEL] = tunnel_again,
         [MSG_OFFER] = push_offer_again,
-        [MSG_CHUNK] = push_chunk_again,
+        [MSG_PACK] = push_pack_again,
+        [MSG_CHAIN] = chain_order_again,
+        [MSG_CHAINED] = chain_report_again,
         [MSG_LOOK] = push_look_again,
         [MSG_WANT] = push_want_again,
         [MSG_TAKEN] = number_again,

@@ -235,6 +235,19 @@ static void take_launch(struct order_agent *a, const struct frame *f)
         launch_order_finish(&m);
 }
 
+static void say_chained(struct order_agent *a, const struct chain_order *m, uint8_t what,
+                        uint32_t position)
+{
+        struct buf b = BUF_INIT;
+
+        chain_report_encode(&b, &(struct chain_report){ .number = m->number,
+                                                        .stream = m->stream,
+                                                        .what = what,
+                                                        .position = position });
+        say(a, &b);
+        buf_finish(&b);
+}
+
 static void take_offer(struct order_agent *a, const struct frame *f)
 {
         struct push_offer m;
@@ -250,9 +263,16 @@ static void take_offer(struct order_agent *a, const struct frame *f)
         push_offer_finish(&m);
 }
 
-static void take_bytes_of_file(struct order_agent *a, size_t len)
+static void take_pack(struct order_agent *a, const struct frame *f)
 {
-        say_number(a, MSG_TAKEN, (uint32_t)len + PUSH_CHUNK_COST);
+        struct push_pack m;
+        size_t len;
+
+        if (push_pack_decode(&m, f, NULL) < 0)
+                abort();
+        len = push_pack_bytes(&m);
+        push_pack_finish(&m);
+        say_number(a, MSG_TAKEN, (uint32_t)(FRAME_HEADER + f->len));
         a->missing -= (uint32_t)MIN(len, (size_t)a->missing);
         if (!a->missing)
                 say_pushed(a, 0);
@@ -270,16 +290,13 @@ static void take_tunnel(struct order_agent *a, const struct frame *f)
                 say_tunnel(a, 2, TUNNEL_TOOK, (uint32_t)m.len);
         } else if (m.kind == TUNNEL_COMMON) {
                 say_tunnel(a, 2, TUNNEL_TOOK, m.number);
-        } else if (m.kind == TUNNEL_GIVE) {
-                say_tunnel(a, 2, TUNNEL_TOOK, m.number + PUSH_CHUNK_HEAD);
-                take_bytes_of_file(child, m.number);
         }
 }
 
 static void take_common_answer(struct order_agent *a, const struct frame *f)
 {
         struct probe_order probe;
-        struct push_chunk chunk;
+        struct chain_order chain;
         struct ping ping;
         struct buf b = BUF_INIT;
         uint32_t number;
@@ -300,10 +317,15 @@ static void take_common_answer(struct order_agent *a, const struct frame *f)
                 say_probed(a, (uint32_t)probe.addrs.n, 0);
                 probe_order_finish(&probe);
                 break;
-        case MSG_CHUNK:
-                if (push_chunk_decode(&chunk, f, NULL) < 0)
+        case MSG_PACK:
+                take_pack(a, f);
+                break;
+        case MSG_CHAIN:
+                if (chain_order_decode(&chain, f, NULL) < 0)
                         abort();
-                take_bytes_of_file(a, chunk.len);
+                if (chain.what == CHAIN_LISTEN || chain.what == CHAIN_LEAVE)
+                        say_chained(a, &chain, CHAINED_LISTENS, 0);
+                chain_order_finish(&chain);
                 break;
         case MSG_PORTS:
                 if (number_decode(&number, f, NULL) < 0)
@@ -510,6 +532,10 @@ static void lie(struct order_agent *a, uint8_t type)
         case MSG_TAKEN:
                 say_number(a, MSG_TAKEN, number);
                 break;
+        case MSG_CHAINED:
+                say_chained(a, &(struct chain_order){ .number = y, .stream = x }, (uint8_t)(y % 6),
+                            number);
+                break;
         case MSG_PUSHED:
                 say_pushed(a, y % 3 ? y : 0);
                 break;
@@ -547,11 +573,11 @@ static void hang_up(struct order_agent *a)
 static void take_step(void)
 {
         static const uint8_t types[] = {
-                MSG_HELLO,        MSG_STARTED,    MSG_REFUSED, MSG_OUTPUT, MSG_EXITED,
-                MSG_GONE,         MSG_PONG,       MSG_CREDIT,  MSG_STATUS, MSG_ENDPOINT_OPENED,
-                MSG_PROBED,       MSG_LEAVING,    MSG_REPORT,  MSG_WANT,   MSG_TAKEN,
-                MSG_PUSHED,       MSG_STORE,      MSG_TUNNEL,  MSG_LAUNCH, 99,
-                MSG_PING_REQUEST, MSG_PORTS_HELD, MSG_DUMP,
+                MSG_HELLO,        MSG_STARTED,    MSG_REFUSED, MSG_OUTPUT,  MSG_EXITED,
+                MSG_GONE,         MSG_PONG,       MSG_CREDIT,  MSG_STATUS,  MSG_ENDPOINT_OPENED,
+                MSG_PROBED,       MSG_LEAVING,    MSG_REPORT,  MSG_WANT,    MSG_TAKEN,
+                MSG_PUSHED,       MSG_STORE,      MSG_TUNNEL,  MSG_LAUNCH,  99,
+                MSG_PING_REQUEST, MSG_PORTS_HELD, MSG_DUMP,    MSG_CHAINED,
         };
         uint8_t op = take_u8(&all.program), what = op >> 2;
         struct order_agent *a = &all.agents[(op & 3) % ORDER_NODES];

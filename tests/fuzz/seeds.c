@@ -237,9 +237,8 @@ static void seed_branches(struct buf *b)
                                        .alias = (char *)"node007",
                                        .known_hosts = (char *)"node007 ssh-ed25519 AAAA\n" };
         static const char *const names[TUNNEL_KINDS] = {
-                "tunnel",       "tunnel-upload", "tunnel-took",  "tunnel-noise",
-                "tunnel-ended", "tunnel-failed", "tunnel-give",  "tunnel-watch",
-                "tunnel-heard", "tunnel-clock",  "tunnel-common"
+                "tunnel",        "tunnel-upload", "tunnel-took",  "tunnel-noise", "tunnel-ended",
+                "tunnel-failed", "tunnel-watch",  "tunnel-heard", "tunnel-clock", "tunnel-common"
         };
 
         strv_push(&o.argv, "ssh");
@@ -430,6 +429,7 @@ static void seed_pushes(struct buf *b)
         struct pushed full = {
                 .error = ENOSPC, .free_bytes = 9, .folder = "/f", .what = "no room"
         };
+        struct push_piece piece = { 1, 0, 5 };
         uint32_t wanted[] = { 1, 2 };
         char *strings[] = { data, x };
 
@@ -437,11 +437,24 @@ static void seed_pushes(struct buf *b)
         write_message(b, "offer");
         push_look_encode(b, &(struct push_look){ 1 });
         write_message(b, "look");
-        memcpy(push_chunk_begin(b, 1, 0, 5), "hello", 5);
-        write_message(b, "chunk");
+        push_pack_encode(b, &(struct push_pack){ .stream = 1,
+                                                 .pieces = &piece,
+                                                 .n = 1,
+                                                 .data = (const unsigned char *)"hello",
+                                                 .len = 5 });
+        write_message(b, "pack");
+        chain_order_encode(b, &(struct chain_order){ .number = 1,
+                                                     .stream = 1,
+                                                     .packs = 1,
+                                                     .what = CHAIN_CONNECT,
+                                                     .port = 4000,
+                                                     .addrs = { strings, 1, 1 } });
+        write_message(b, "chain");
+        chain_report_encode(b, &(struct chain_report){ 1, 1, CHAINED_LISTENS, 0, 4000, 0 });
+        write_message(b, "chained");
         push_want_encode(b, &(struct push_want){ PUSH_NO_NODE, wanted, 2 });
         write_message(b, "want");
-        number_encode(b, MSG_TAKEN, 5 + PUSH_CHUNK_COST);
+        number_encode(b, MSG_TAKEN, 5);
         write_message(b, "taken");
         pushed_encode(b, &full);
         write_message(b, "pushed");

@@ -19,7 +19,7 @@ from fake_head import (_bytes as text, _list as texts, BYE, CREDIT, ENDPOINT, LA
                        PROBE, SIGNAL, STDIN, STOP, STORE, COMMON, PORTS, message_numbers)
 from waiting import wait_for
 
-STATUS_REQUEST, CHILD_AGENT, PRUNE, OFFER, CHUNK = message_numbers("STATUS_REQUEST CHILD_AGENT PRUNE OFFER CHUNK")
+STATUS_REQUEST, CHILD_AGENT, PRUNE, OFFER, PACK, CHAIN = message_numbers("STATUS_REQUEST CHILD_AGENT PRUNE OFFER PACK CHAIN")
 LOOK, INSPECT, PULL, TUNNEL, WORLD, STARTED, BIND = message_numbers("LOOK INSPECT PULL TUNNEL WORLD STARTED BIND")
 BINDINGS = ["", "auto", "none", "numa", "socket", "core:1", "core:9999", "exclusive", "list:0;1-3", "list:", "?"]
 SIGNAL_RANKS, MEASURE = message_numbers("SIGNAL_RANKS MEASURE")
@@ -143,12 +143,10 @@ class Order:
         return PRUNE, u32(self.r.randrange(1, 4))
 
     def tunnel(self):
-        kind, body = self.r.randrange(11), b""
-        if kind in (2, 4, 6, 7, 8, 9, 10):
+        kind, body = self.r.randrange(10), b""
+        if kind in (2, 4, 6, 7, 8, 9):
             body = u32(self.number())
-        if kind == 6:
-            body += u32(self.r.randrange(3))
-        if kind in (6, 9, 10):
+        if kind in (8, 9):
             body += struct.pack("<Q", self.r.choice([0, 1, 2**32, 2**64 - 1]))
         if kind in (0, 3, 5):
             body = self.r.choice([b"", b"bytes", struct.pack("<IB", 100, STORE)] + 4 * [frame(*self.any())])
@@ -160,9 +158,14 @@ class Order:
         return OFFER, (text("order") + u32(0, self.r.choice([0, 60000])) + bytes([0]) + u32(5) +
                        bytes([1]) + u32(0o755) + text("dir") + files + bytes([3]) + u32(0o777) + text("link") + text("file0"))
 
-    def chunk(self):
-        return CHUNK, (u32(self.r.randrange(5)) + struct.pack("<Q", self.r.choice([0, 0, 5, 2**63])) +
-                       bytes(self.r.choice([0, 5, 65536])))
+    def pack(self):
+        size = self.r.choice([0, 5, 30000])
+        return PACK, (u32(self.r.randrange(1, 3), self.r.choice([0, 0, 1, 7])) + bytes([self.r.choice([0, 0, 1])]) + u32(1) +
+                      u32(self.r.randrange(5)) + struct.pack("<Q", self.r.choice([0, 0, 5, 2**63])) + u32(size) + bytes(size))
+
+    def chain(self):
+        return CHAIN, (u32(self.r.randrange(9), self.r.randrange(1, 3), self.r.choice([0, 1, 9])) + bytes([self.r.randrange(8), self.r.randrange(2)]) +
+                       bytes(32) + u32(self.r.choice([0, 1, 65535, 65536])) + texts(self.r.choice([[], ["127.0.0.1"], ["::1", "nowhere"]])))
 
     def look(self):
         return LOOK, bytes([self.r.randrange(2)])
@@ -193,7 +196,7 @@ class Order:
 
     def any(self):
         names = ["common", "launch", "launch", "launch", "signal", "signal_ranks", "stop", "credit", "stdin", "ping", "endpoint", "probe", "ports", "status", "inspect",
-                 "child", "prune", "tunnel", "tunnel", "offer", "chunk", "look", "pull", "store", "world", "bind", "measure", "measure", "nonsense"]
+                 "child", "prune", "tunnel", "tunnel", "offer", "pack", "chain", "look", "pull", "store", "world", "bind", "measure", "measure", "nonsense"]
         return getattr(self, self.r.choice(names))()
 
 

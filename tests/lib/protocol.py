@@ -41,7 +41,6 @@ def read_coders():
     messages = re.findall(r"^DEFINE_\w+\((?:\w+, )?(\w+), MSG_(\w+)\)", text, re.M)
     coders = {number: types_of(name) for name, number in messages}
     coders["COMMON"] = types_of("common")
-    coders["CHUNK"] = types_of("push_chunk")
     return coders
 
 

@@ -475,8 +475,10 @@ int file_cache_put(struct file_cache *s, const struct push_chunk *c, struct push
         const struct push_entry *e;
         int r;
 
-        if (file_cache_complete(s) || c->entry != s->missing[s->at] ||
-            c->offset != (s->temp ? s->got : 0))
+        /* Both lists have the order of the manifest. */
+        if (file_cache_complete(s) || c->entry < s->missing[s->at])
+                return 0;
+        if (c->entry != s->missing[s->at] || c->offset != (s->temp ? s->got : 0))
                 return fail_push(s, ret, EPROTO, "unexpected piece of a file");
         e = &s->offer.manifest.v[c->entry];
         /* An empty file is one piece without bytes. */
@@ -497,28 +499,6 @@ int file_cache_put(struct file_cache *s, const struct push_chunk *c, struct push
                 return fail_push(s, ret, -r, "cannot store %s: %s", e->path, strerror(-r));
         s->got += c->len;
         return s->got == e->size ? end_file(s, e, ret) : 0;
-}
-
-int file_cache_read(const struct file_cache *s, uint32_t entry, uint64_t offset, void *to,
-                    size_t len, struct pushed *ret)
-{
-        /* A file being fetched is not checked yet, but the receiver checks it, too. */
-        bool fetched = s->temp && entry == s->missing[s->at];
-        CLEANUP(free_textp) char *path = NULL;
-        const struct push_entry *e;
-        ssize_t n;
-        int fd;
-
-        if (!s->root || entry >= s->offer.manifest.n)
-                return fail_push(s, ret, EPROTO, "not one of the offered files");
-        e = &s->offer.manifest.v[entry];
-        path = fetched ? xstrdup(s->temp) : content_path(s, e);
-        fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-        n = fd < 0 ? -1 : pread(fd, to, len, (off_t)offset);
-        fd_close(fd);
-        if (n < 0)
-                return fail_push(s, ret, errno, "cannot read %s: %s", e->path, strerror(errno));
-        return (size_t)n == len ? 0 : fail_push(s, ret, EIO, "%s has become shorter", e->path);
 }
 
 int file_cache_finish(struct file_cache *s, struct pushed *ret)

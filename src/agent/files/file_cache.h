@@ -57,17 +57,23 @@ struct file_cache {
                 .lock = -1, .fd = -1                                                               \
         }
 
+/* Bytes of a file. */
+struct push_chunk {
+        uint32_t entry;
+        uint64_t offset;
+        const unsigned char *data;
+        size_t len; /* 0 only for an empty file */
+};
+
 /* Takes over the contents of @offer; the cache must be fresh. */
 void file_cache_offer(struct file_cache *s, struct push_offer *offer);
 /* Finds the place, links contents that are there, and lists missing ones. 0; FILE_CACHE_SHARED:
  * another node of the run fetches into the same folder, @ret_holder; negative errno with @ret.
  * @take_over: fetch in spite of another node's claim. */
 int file_cache_look(struct file_cache *s, bool take_over, uint32_t *ret_holder, struct pushed *ret);
-/* The next piece of the first missing file. 0; negative errno with @ret: -EBADMSG, wrong hash. */
+/* The next piece of the first missing file; one of a file that is not missing is skipped. 0;
+ * negative errno with @ret: -EBADMSG, wrong hash. */
 int file_cache_put(struct file_cache *s, const struct push_chunk *c, struct pushed *ret);
-/* Reads bytes of a file, or of the part that was fetched. 0, or negative errno with @ret. */
-int file_cache_read(const struct file_cache *s, uint32_t entry, uint64_t offset, void *to,
-                    size_t len, struct pushed *ret);
 /* True when nothing is missing. */
 bool file_cache_complete(const struct file_cache *s);
 /* Makes the folder whole: every link in place. 0, or negative errno with @ret. */

@@ -2,16 +2,19 @@
 /*
  * OFFER starts a push: the manifest goes to the file cache, which links the contents already there
  * and lists missing contents. The answer is WANT with the missing entries, or with another node of
- * the run, fetching into the same (shared) folder; LOOK asks again later. Every CHUNK is credited
- * with TAKEN. Exactly one PUSHED ends the push, with the folder or with the first failure; chunks
- * after a failure are dropped.
+ * the run, fetching into the same (shared) folder; LOOK asks again later. PACKs come from the head
+ * or from another node (agent/tree/chain.h). Exactly one PUSHED ends the push, with the folder or
+ * with the first failure; pieces after a failure are dropped.
  */
+#define ZLIB_CONST /* zlib does not write to its input */
+
 #include "agent/files/push_receiver.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "agent/core/job_dir.h"
 #include "agent/core/uplink.h"
@@ -20,6 +23,8 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "wire/msg.h"
+
+enum { WINDOW_BITS = 15 };
 
 enum push_state {
         PUSH_NONE,
@@ -116,42 +121,80 @@ void push_receiver_on_look(void *receiver, const struct frame *f)
                 look_for_files(p, m.take_over);
 }
 
-void push_receiver_on_chunk(void *receiver, const struct frame *f)
-{
-        struct push_receiver *p = receiver;
-        struct pushed failure;
-        struct push_chunk m;
-        struct error err;
+/* What inflateBack() reads from, and writes to. */
+struct inflating {
+        const unsigned char *data;
+        size_t len;
+        unsigned char *to;
+        size_t room;
+};
 
-        if (p->state != PUSH_FETCHING) /* chunks that were under way when the push failed */
-                return;
-        if (push_chunk_decode(&m, f, &err) < 0) {
-                refuse_push(p, err.text);
-        } else if (file_cache_put(&p->cache, &m, &failure) < 0) {
-                send_pushed(p, &failure);
-        } else {
-                /* The credit counts the frame, too, as the head does. */
-                number_encode(&p->up->out, MSG_TAKEN, (uint32_t)m.len + PUSH_CHUNK_COST);
-                if (file_cache_complete(&p->cache))
-                        finish_push(p);
-        }
+static unsigned read_deflated(void *ctx, const unsigned char **to)
+{
+        struct inflating *i = ctx;
+        size_t n = i->len;
+
+        *to = i->data;
+        i->len = 0;
+        return (unsigned)n;
 }
 
-int push_receiver_read_chunk(struct push_receiver *p, struct buf *to, uint32_t entry,
-                             uint64_t offset, uint32_t len)
+/* Stops at more bytes than the pieces have. */
+static int keep_inflated(void *ctx, unsigned char *data, unsigned len)
 {
-        struct pushed failure;
-        void *data;
+        struct inflating *i = ctx;
 
-        if (p->state == PUSH_NONE || len > PUSH_CHUNK_MAX)
-                refuse_push(p, "no such file is here");
-        else if (!(data = push_chunk_begin(to, entry, offset, len)))
-                refuse_push(p, strerror(ENOMEM));
-        else if (file_cache_read(&p->cache, entry, offset, data, len, &failure) < 0)
-                send_pushed(p, &failure);
-        else
-                return 0;
-        return -1;
+        if (len > i->room)
+                return 1;
+        memcpy(i->to, data, len);
+        i->to += len;
+        i->room -= len;
+        return 0;
+}
+
+/* Fills @to with the @len bytes of a PACK. inflateBack() computes no checksums and needs none:
+ * files have a hash. False: damaged. */
+static bool inflate_pack(const struct push_pack *m, unsigned char *to, size_t len)
+{
+        struct inflating i = { .data = m->data, .len = m->len, .to = to, .room = len };
+        static unsigned char window[1 << WINDOW_BITS];
+        z_stream z = { 0 };
+        int r;
+
+        if (!m->deflated) {
+                memcpy(to, m->data, len);
+                return true;
+        }
+        if (inflateBackInit(&z, WINDOW_BITS, window) != Z_OK)
+                return false;
+        r = inflateBack(&z, read_deflated, &i, keep_inflated, &i);
+        inflateBackEnd(&z);
+        return r == Z_STREAM_END && !i.room;
+}
+
+void push_receiver_take(struct push_receiver *p, const struct push_pack *m)
+{
+        unsigned char bytes[PUSH_PACK_MAX], *data = bytes;
+        struct pushed failure;
+
+        if (p->state != PUSH_FETCHING) /* what was under way when the push failed */
+                return;
+        if (!inflate_pack(m, bytes, push_pack_bytes(m))) {
+                refuse_push(p, "a damaged piece of a file");
+                return;
+        }
+        for (uint32_t i = 0; i < m->n; i++) {
+                const struct push_piece *e = &m->pieces[i];
+                const struct push_chunk c = { e->entry, e->offset, data, e->len };
+
+                if (file_cache_put(&p->cache, &c, &failure) < 0) {
+                        send_pushed(p, &failure);
+                        return;
+                }
+                data += e->len;
+        }
+        if (file_cache_complete(&p->cache))
+                finish_push(p);
 }
 
 const char *push_receiver_dir(const struct push_receiver *p)

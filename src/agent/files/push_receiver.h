@@ -11,6 +11,7 @@
 #include "wire/frame.h"
 
 struct file_cache;
+struct push_pack;
 struct push_receiver;
 struct uplink;
 
@@ -19,16 +20,13 @@ struct push_receiver *push_receiver_create(struct uplink *up, void (*changed)(vo
                                            void *ctx);
 void push_receiver_destroy(struct push_receiver *p); /* closed before */
 
-/* Orders of the head, for @receiver, a struct push_receiver: a manifest, a piece of a missing file,
- * another look at the cache. */
+/* Orders of the head, for @receiver, a struct push_receiver: a manifest, another look at the
+ * cache. */
 void push_receiver_on_offer(void *receiver, const struct frame *f);
-void push_receiver_on_chunk(void *receiver, const struct frame *f);
 void push_receiver_on_look(void *receiver, const struct frame *f);
 
-/* Appends the CHUNK with a piece of a cached file, for a child node. 0, or -1: reported to the head
- * as a failed push. */
-int push_receiver_read_chunk(struct push_receiver *p, struct buf *to, uint32_t entry,
-                             uint64_t offset, uint32_t len);
+/* Stores pieces of missing files, whoever has sent them. */
+void push_receiver_take(struct push_receiver *p, const struct push_pack *m);
 /* Returns whether files were offered, and not all are here. */
 bool push_receiver_is_fetching(const struct push_receiver *p);
 /* The folder of the pushed files, borrowed; NULL = nothing was pushed. */

@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "agent/core/uplink.h"
-#include "agent/files/push_receiver.h"
 #include "agent/tree/child_agent.h"
 #include "agent/tree/child_nodes.h"
 #include "agent/tree/tunnel_filter.h"
@@ -351,17 +350,6 @@ void child_nodes_on_prune(void *nodes, const struct frame *f)
         child_agent_end(c->child);
 }
 
-/* Sends a CHUNK of this node's files. The head never leaves a frame unfinished before this order.
- */
-static void send_child_chunk(struct child_node *c, const struct tunnel *m)
-{
-        CLEANUP(buf_finish) struct buf chunk = BUF_INIT;
-
-        if (push_receiver_read_chunk(c->all->deps.push, &chunk, m->entry, m->offset, m->number) ==
-            0)
-                tunnel_filter_down(c->tunnel_filter, buf_data(&chunk), buf_len(&chunk));
-}
-
 static void send_child_common(struct child_node *c, const struct tunnel *m)
 {
         const struct buf *b = &c->all->common;
@@ -390,8 +378,6 @@ void child_nodes_on_tunnel(void *nodes, const struct frame *f)
                 tunnel_filter_down(c->tunnel_filter, m.data, m.len);
         else if (m.kind == TUNNEL_UPLOAD)
                 child_agent_upload(c->child);
-        else if (m.kind == TUNNEL_GIVE)
-                send_child_chunk(c, &m);
         else if (m.kind == TUNNEL_COMMON)
                 send_child_common(c, &m);
         else if (m.kind == TUNNEL_WATCH)

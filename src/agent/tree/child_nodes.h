@@ -17,7 +17,6 @@
 #include "wire/frame.h"
 
 struct child_nodes;
-struct push_receiver;
 struct relay;
 struct uplink;
 
@@ -26,7 +25,6 @@ struct child_nodes_deps {
         uv_loop_t *loop;
         struct uplink *up;
         struct relay *relay;
-        struct push_receiver *push; /* child nodes get pushed files from it */
         /* Returns the job's folder, which is made if needed; NULL with @err. */
         const char *(*need_dir)(void *ctx, struct error *err);
         void *ctx;

@@ -463,19 +463,9 @@ static int on_recorded(struct job *j, struct node *n, const struct frame *f, str
         return trace_fetch_take(j->config.traces, n, f, err);
 }
 
-static int on_want(struct job *j, struct node *n, const struct frame *f, struct error *err)
+static int on_push_answer(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
-        return job_push_want(j->push, n, f, err);
-}
-
-static int on_taken(struct job *j, struct node *n, const struct frame *f, struct error *err)
-{
-        return job_push_taken(j->push, n, f, err);
-}
-
-static int on_pushed(struct job *j, struct node *n, const struct frame *f, struct error *err)
-{
-        return job_push_pushed(j->push, n, f, err);
+        return job_push_take(j->push, n, f, err);
 }
 
 static int on_pulled(struct job *j, struct node *n, const struct frame *f, struct error *err)
@@ -596,9 +586,10 @@ static int (*const dispatch[256])(struct job *j, struct node *n, const struct fr
         [MSG_OWNERS_REQUEST] = on_first_world,
         [MSG_OWNERS] = on_first_world,
         [MSG_WORLD] = on_world,
-        [MSG_WANT] = on_want,
-        [MSG_TAKEN] = on_taken,
-        [MSG_PUSHED] = on_pushed,
+        [MSG_WANT] = on_push_answer,
+        [MSG_TAKEN] = on_push_answer,
+        [MSG_CHAINED] = on_push_answer,
+        [MSG_PUSHED] = on_push_answer,
         [MSG_PULLED] = on_pulled,
         [MSG_PING_REQUEST] = on_ping_request,
 };

@@ -7,10 +7,10 @@
  * or with PUSHED when no file is missing. A SHARED node is told to look again when the holder is
  * DONE.
  *
- * In SENDING, files are sent piece by piece while the node has credit; each CHUNK is acknowledged
- * by TAKEN. With --tree a parent gives bytes to a child from the parent's own copy (supply_of());
- * bytes which the parent will have soon are waited for. Both lists of missing files have the order
- * of the manifest, so "has the bytes" is a single comparison.
+ * When all OFFERs are answered, or no answer has come for BATCH_MS, the nodes in SENDING get a
+ * stream: a row of nodes that pass it on (push_chain.c), for all files that any of them misses; or
+ * for few bytes, or a single node, each is served from here. A node that is served gets PACKs while
+ * it has credit, and returns the credit by TAKEN once it has stored them and passed them on.
  *
  * in[] counts the nodes in each state: the condition to wait on is checked in every turn of the
  * loop and must not look at every node.
@@ -22,21 +22,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "head/job/attempt.h"
 #include "head/job/cluster.h"
 #include "head/job/heartbeat.h"
-#include "head/nodes/transport_tree.h"
+#include "head/job/push_chain.h"
+#include "head/push/pack_stream.h"
 
 enum {
         MEMORY = 256 << 20, /* for bytes under way to all nodes together */
-        /* Two CHUNKs: a second may be under way while the first is written. */
-        WINDOW_MIN = 2 * (PUSH_CHUNK_MAX + PUSH_CHUNK_COST),
+        WINDOW_MIN = 256 << 10,
         WINDOW_MAX = 4 << 20, /* 80 MB/s over 50 ms */
+        WAITING = 128 << 10,  /* bytes under way that tell that the network is the limit */
+        CHAIN_MIN = 1 << 20,  /* bytes saved here for which nodes open ports */
         OFFERS = 64 << 20,    /* bytes of manifests under way together */
+        BATCH_MS = 1000,
         TICK_MS = 100,
-        GIVE_MAX = 64 << 10, /* several fit in the window of a tunnel */
 };
 
 enum push_state {
@@ -50,17 +53,24 @@ enum push_state {
         PUSH_STATES,
 };
 
+/* A stream and what is known of it. */
+struct sent_stream {
+        struct pack_stream *packs;
+        size_t nodes;   /* that get it */
+        uint32_t taken; /* PACKs that some node has */
+};
+
 struct job_push_node {
         enum push_state state;
         struct push_want want;
-        uint32_t at;                  /* of want: the file being sent */
-        uint64_t offset, sent, given; /* bytes, sent by the head and given by the parent */
-        uint32_t got;                 /* of want: the first file not yet complete there */
-        uint64_t got_offset;
-        int first_child, next_sibling; /* in the tree, -1 = none */
-        int64_t credit, window;        /* bytes that may be sent now, and with nothing under way */
-        bool taking_over;              /* was told to fetch, whatever other nodes do */
-        struct pushed *result;         /* NULL = not yet */
+        uint64_t wanted;            /* bytes */
+        struct sent_stream *stream; /* NULL = not yet */
+        bool served;                /* from here, with the PACK at @place as the next one */
+        struct pack_place place;
+        uint64_t sent;          /* bytes of files, from here */
+        int64_t credit, window; /* bytes that may be sent now, and with nothing under way */
+        bool taking_over;       /* was told to fetch, whatever other nodes do */
+        struct pushed *result;  /* NULL = not yet */
 };
 
 struct job_push {
@@ -71,11 +81,15 @@ struct job_push {
         uv_timer_t timer;
         struct manifest *manifest;   /* NULL = nothing was pushed yet */
         struct job_push_node *nodes; /* one per host */
-        size_t in[PUSH_STATES];      /* nodes, by state */
-        size_t queue;                /* no earlier node is queued */
-        uint64_t wanted, taken;      /* bytes, of all nodes */
-        struct error source;         /* why a file cannot be read any more */
-        int source_error;            /* -errno, 0 = all can be read */
+        struct push_chain *chain;
+        size_t in[PUSH_STATES]; /* nodes, by state */
+        size_t queue;           /* no earlier node is queued */
+        size_t batch;           /* nodes in SENDING without a stream */
+        int64_t batch_ns;       /* when the last of them came */
+        uint32_t streams;       /* so far */
+        uint64_t wanted;        /* bytes, of all nodes */
+        struct error source;    /* why a file cannot be read any more */
+        int source_error;       /* -errno, 0 = all can be read */
 };
 
 static struct job_push_node *state_of(const struct job_push *p, const struct node *n)
@@ -142,61 +156,20 @@ static void order_second_look(struct job_push *p, struct node *n)
 
 /* --- sending --- */
 
-enum supply { FROM_HEAD, FROM_PARENT, NOT_YET };
-
-/* Tells where node @n gets the bytes up to @end of @entry from. */
-static enum supply supply_of(const struct job_push *p, const struct node *n, uint32_t entry,
-                             uint64_t end)
+/* Sends the next PACK to @n. False: a file cannot be read. */
+static bool send_next_pack(struct job_push *p, struct node *n, struct job_push_node *s)
 {
-        const struct job_push_node *s = n->parent ? state_of(p, n->parent) : NULL;
-        uint32_t at;
+        /* While bytes wait for the network there is time to make the next ones fewer. */
+        bool deflate = s->window - s->credit >= WAITING;
+        size_t before = buf_len(&n->out);
+        int r = pack_stream_put(s->stream->packs, &s->place, deflate, &n->out, &p->source);
 
-        if (!s || s->state == PUSH_NOT || s->state == PUSH_SHARED)
-                return FROM_HEAD; /* the parent may even be waiting for this node */
-        if (s->state == PUSH_DONE)
-                return FROM_PARENT;
-        if (s->state != PUSH_SENDING)
-                return NOT_YET;
-        at = s->got < s->want.n ? s->want.entries[s->got] : UINT32_MAX;
-        return entry < at || (entry == at && end <= s->got_offset) ? FROM_PARENT : NOT_YET;
-}
-
-/* Sends the next piece for @n, from here or from the parent. False: not now, or never. */
-static bool send_next_chunk(struct job_push *p, struct node *n, struct job_push_node *s)
-{
-        uint32_t entry = s->want.entries[s->at];
-        uint64_t left = p->manifest->manifest.v[entry].size - s->offset;
-        uint32_t len = (uint32_t)MIN(left, (uint64_t)GIVE_MAX);
-        enum supply from = supply_of(p, n, entry, s->offset + len);
-
-        if (from == FROM_PARENT) {
-                /* tick() tries again after a refusal. */
-                if (!transport_tree_give(p->cluster->tree, n, entry, s->offset, len))
-                        return false;
-                s->given += len;
-        } else if (from == FROM_HEAD) {
-                size_t before = buf_len(&n->out);
-                void *to;
-
-                len = (uint32_t)MIN(left, (uint64_t)PUSH_CHUNK_MAX);
-                to = push_chunk_begin(&n->out, entry, s->offset, len);
-                if (to)
-                        p->source_error =
-                                manifest_read(p->manifest, entry, s->offset, to, len, &p->source);
-                if (p->source_error) {
-                        buf_truncate(&n->out, before);
-                        return false;
-                }
-                s->sent += len;
-        } else {
+        if (r < 0) {
+                p->source_error = r;
                 return false;
         }
-        s->credit -= (int64_t)len + PUSH_CHUNK_COST;
-        s->offset += len;
-        if (len == left) {
-                s->offset = 0;
-                s->at++;
-        }
+        s->sent += (uint64_t)r;
+        s->credit -= (int64_t)(buf_len(&n->out) - before);
         return true;
 }
 
@@ -204,18 +177,127 @@ static void send_within_credit(struct job_push *p, struct node *n)
 {
         struct job_push_node *s = state_of(p, n);
 
-        while (s->credit > 0 && s->at < s->want.n && !p->source_error)
-                if (!send_next_chunk(p, n, s))
+        while (s->served && s->credit > 0 && !p->source_error &&
+               s->place.position < pack_stream_packs(s->stream->packs))
+                if (!send_next_pack(p, n, s))
                         break;
         node_flush(n);
 }
 
-/* The parent has more bytes, or another state: waiting children may get some now. */
-static void send_to_children(struct job_push *p, const struct node *n)
+/* Fits push_chain_ops. */
+static void serve_node(void *ctx, size_t node, uint32_t position)
 {
-        for (int i = state_of(p, n)->first_child; i >= 0; i = p->nodes[i].next_sibling)
-                if (p->nodes[i].state == PUSH_SENDING)
-                        send_within_credit(p, &p->cluster->nodes[i]);
+        struct job_push *p = ctx;
+        struct job_push_node *s = &p->nodes[node];
+
+        s->served = true;
+        s->place = pack_stream_seek(s->stream->packs, position);
+        send_within_credit(p, &p->cluster->nodes[node]);
+}
+
+static void rest_node(void *ctx, size_t node)
+{
+        struct job_push *p = ctx;
+
+        p->nodes[node].served = false;
+}
+
+/* The node gets nothing more. Also fits push_chain_ops. */
+static void drop_stream(void *ctx, size_t node)
+{
+        struct job_push *p = ctx;
+        struct sent_stream *t = STEAL(&p->nodes[node].stream);
+
+        rest_node(p, node);
+        if (!t || --t->nodes)
+                return;
+        pack_stream_free(t->packs);
+        free(t);
+}
+
+/* --- streams --- */
+
+static struct sent_stream *create_stream(struct job_push *p, const uint32_t *entries, uint32_t n)
+{
+        struct sent_stream *t = xcalloc(1, sizeof(*t));
+
+        t->packs = pack_stream_create(p->manifest, ++p->streams, entries, n);
+        return t;
+}
+
+static void give_stream(struct job_push *p, size_t node, struct sent_stream *t)
+{
+        p->nodes[node].stream = t;
+        t->nodes++;
+}
+
+/* Makes a stream of all that any of the nodes misses. */
+static struct sent_stream *create_common_stream(struct job_push *p, const size_t *nodes, size_t n)
+{
+        uint32_t *entries = xcalloc(p->manifest->manifest.n, sizeof(*entries)), many = 0;
+        bool *missing = xcalloc(p->manifest->manifest.n, sizeof(*missing));
+        struct sent_stream *t;
+
+        for (size_t i = 0; i < n; i++)
+                for (uint32_t k = 0; k < p->nodes[nodes[i]].want.n; k++)
+                        missing[p->nodes[nodes[i]].want.entries[k]] = true;
+        for (uint32_t k = 0; k < p->manifest->manifest.n; k++)
+                if (missing[k])
+                        entries[many++] = k;
+        t = create_stream(p, entries, many);
+        free(entries);
+        free(missing);
+        return t;
+}
+
+/* Serves each node from here. Nodes that miss the same share the work of making PACKs. */
+static void serve_batch(struct job_push *p, const size_t *nodes, size_t n)
+{
+        for (size_t i = 0; i < n; i++) {
+                const struct push_want *want = &p->nodes[nodes[i]].want;
+                struct sent_stream *last = i ? p->nodes[nodes[i - 1]].stream : NULL;
+
+                if (!last || !pack_stream_is_of(last->packs, want->entries, want->n))
+                        last = create_stream(p, want->entries, want->n);
+                give_stream(p, nodes[i], last);
+        }
+        for (size_t i = 0; i < n; i++)
+                serve_node(p, nodes[i], 0);
+}
+
+/* Gives a stream to the nodes that wait for one. */
+static void begin_batch(struct job_push *p)
+{
+        size_t *nodes = xcalloc(p->cluster->n_nodes, sizeof(*nodes)), n = 0;
+        uint64_t wanted = 0, most = 0;
+        struct sent_stream *t;
+
+        for (size_t i = 0; i < p->cluster->n_nodes && p->batch; i++) {
+                if (p->nodes[i].state != PUSH_SENDING || p->nodes[i].stream ||
+                    p->cluster->nodes[i].state != NODE_READY)
+                        continue;
+                nodes[n++] = i;
+                wanted += p->nodes[i].wanted;
+                most = MAX(most, p->nodes[i].wanted);
+        }
+        p->batch = 0;
+        if (wanted - most < CHAIN_MIN) {
+                serve_batch(p, nodes, n);
+        } else {
+                t = create_common_stream(p, nodes, n);
+                for (size_t i = 0; i < n; i++)
+                        give_stream(p, nodes[i], t);
+                push_chain_begin(p->chain, t->packs, nodes, n);
+        }
+        free(nodes);
+}
+
+/* Waits for answers of other nodes, but not long for the last ones. */
+static void begin_batch_if_due(struct job_push *p)
+{
+        if (p->batch && ((!p->in[PUSH_OFFERED] && !p->in[PUSH_QUEUED]) ||
+                         clock_ns() - p->batch_ns > BATCH_MS * INT64_C(1000000)))
+                begin_batch(p);
 }
 
 /* --- answers --- */
@@ -261,12 +343,11 @@ static void begin_sharing(struct job_push *p, struct node *n)
                  holder < p->cluster->n_nodes ? p->cluster->nodes[holder].host->name
                                               : "an unknown node");
         set_push_state(p, s, PUSH_SHARED);
-        send_to_children(p, n);
         if (other != PUSH_OFFERED && other != PUSH_SENDING)
                 order_second_look(p, n);
 }
 
-int job_push_want(struct job_push *p, struct node *n, const struct frame *f, struct error *err)
+static int take_want(struct job_push *p, struct node *n, const struct frame *f, struct error *err)
 {
         struct job_push_node *s;
         struct push_want m;
@@ -282,69 +363,64 @@ int job_push_want(struct job_push *p, struct node *n, const struct frame *f, str
         }
         push_want_finish(&s->want);
         s->want = m;
-        s->at = s->got = 0;
         if (m.holder != PUSH_NO_NODE) {
                 begin_sharing(p, n);
         } else {
                 set_push_state(p, s, PUSH_SENDING);
+                s->wanted = 0;
                 for (uint32_t i = 0; i < m.n; i++)
-                        p->wanted += p->manifest->manifest.v[m.entries[i]].size;
-                send_within_credit(p, n);
+                        s->wanted += p->manifest->manifest.v[m.entries[i]].size;
+                p->wanted += s->wanted;
+                p->batch++;
+                p->batch_ns = clock_ns();
         }
         offer_next(p);
+        begin_batch_if_due(p);
         return 0;
 }
 
-/* A TAKEN counts a single CHUNK: its bytes and PUSH_CHUNK_COST. */
-int job_push_taken(struct job_push *p, struct node *n, const struct frame *f, struct error *err)
+static int take_taken(struct job_push *p, struct node *n, const struct frame *f, struct error *err)
 {
         struct job_push_node *s = state_of(p, n);
-        uint32_t bytes, len;
+        uint32_t bytes, waiting;
 
         if (number_decode(&bytes, f, err) < 0)
                 return -err->code;
-        if (s->state != PUSH_SENDING || (int64_t)bytes > s->window - s->credit)
+        if ((int64_t)bytes > s->window - s->credit)
                 return err_set(err, EPROTO, "message out of turn: TAKEN for more than was sent");
-        /* Each CHUNK is acknowledged, in order. */
-        len = bytes - MIN(bytes, PUSH_CHUNK_COST);
-        p->taken += len;
-        s->got_offset += len;
-        if (s->got < s->want.n &&
-            s->got_offset >= p->manifest->manifest.v[s->want.entries[s->got]].size) {
-                s->got_offset = 0;
-                s->got++;
-        }
         s->credit += bytes;
+        if (s->served) {
+                waiting = (uint32_t)((s->window - s->credit) / PUSH_PACK_MAX);
+                s->stream->taken =
+                        MAX(s->stream->taken, s->place.position - MIN(waiting, s->place.position));
+        }
         send_within_credit(p, n);
-        send_to_children(p, n);
         return 0;
 }
 
-int job_push_pushed(struct job_push *p, struct node *n, const struct frame *f, struct error *err)
+static int take_pushed(struct job_push *p, struct node *n, const struct frame *f, struct error *err)
 {
         struct job_push_node *s = state_of(p, n);
         struct pushed m;
-        uint32_t checked;
+        int from;
 
         if (pushed_decode(&m, f, err) < 0)
                 return -err->code;
-        /* A parent may fail to read for its children, several times, when its own files are done.
-         */
         if (s->state == PUSH_FAILED && m.error)
                 return 0;
         if (s->state != PUSH_OFFERED && s->state != PUSH_SENDING &&
             !(s->state == PUSH_DONE && m.error))
                 return err_set(err, EPROTO, "message out of turn: PUSHED without an OFFER");
-        if (s->state == PUSH_SENDING && !m.error && s->at < s->want.n)
-                return err_set(err, EPROTO, "message out of turn: PUSHED before all was sent");
+        if (s->state == PUSH_SENDING && !s->stream && !m.error)
+                return err_set(err, EPROTO, "message out of turn: PUSHED before anything was sent");
+        from = push_chain_source(p->chain, (size_t)n->index);
         if (!s->result)
                 s->result = xcalloc(1, sizeof(*s->result));
         *s->result = m;
         if (m.error) {
                 set_push_state(p, s, PUSH_FAILED);
                 /* After damaged content: tells a change of the file here from damage on the way. */
-                checked = m.error == EBADMSG ? MIN(s->want.n, s->at + 1) : 0;
-                for (uint32_t i = 0; i < checked && !p->source_error; i++)
+                for (uint32_t i = 0; m.error == EBADMSG && i < s->want.n && !p->source_error; i++)
                         p->source_error =
                                 manifest_check(p->manifest, s->want.entries[i], &p->source);
                 if (options_replace_nodes(p->cluster->options))
@@ -352,8 +428,9 @@ int job_push_pushed(struct job_push *p, struct node *n, const struct frame *f, s
         } else {
                 set_push_state(p, s, PUSH_DONE);
                 log_line(LOG_INFO, "%s: pushed files are in %s, %llu bytes were sent%s%s",
-                         n->host->name, m.folder, (unsigned long long)(s->sent + s->given),
-                         s->given ? " by " : "", s->given ? n->parent->host->name : "");
+                         n->host->name, m.folder, (unsigned long long)s->sent,
+                         from >= 0 ? ", the others come through " : "",
+                         from >= 0 ? p->cluster->nodes[from].host->name : "");
                 cluster_emit(p->cluster, EVENT_NODE_PUSHED, n->index, -1, (int64_t)s->sent,
                              m.folder);
                 /* All files are in the file system of @n: wakes the nodes sharing the same one. */
@@ -361,10 +438,28 @@ int job_push_pushed(struct job_push *p, struct node *n, const struct frame *f, s
                         if (p->nodes[i].state == PUSH_SHARED &&
                             p->nodes[i].want.holder == (uint32_t)n->index)
                                 order_second_look(p, &p->cluster->nodes[i]);
-                send_to_children(p, n);
         }
+        /* In a row the nodes behind may need what this one has. */
+        push_chain_done(p->chain, (size_t)n->index);
+        if (!push_chain_has(p->chain, (size_t)n->index))
+                drop_stream(p, (size_t)n->index);
         offer_next(p);
+        begin_batch_if_due(p);
         return 0;
+}
+
+int job_push_take(struct job_push *p, struct node *n, const struct frame *f, struct error *err)
+{
+        switch (f->type) {
+        case MSG_WANT:
+                return take_want(p, n, f, err);
+        case MSG_TAKEN:
+                return take_taken(p, n, f, err);
+        case MSG_CHAINED:
+                return push_chain_report(p->chain, (size_t)n->index, f, err);
+        default:
+                return take_pushed(p, n, f, err);
+        }
 }
 
 /* --- the whole --- */
@@ -378,37 +473,52 @@ static bool has_lost_node(const struct job_push *p)
         return false;
 }
 
+/* Returns how many bytes the nodes have, by what the first of each row has. */
+static uint64_t count_taken(const struct job_push *p)
+{
+        uint64_t taken = p->wanted;
+
+        for (size_t i = 0; i < p->cluster->n_nodes; i++) {
+                const struct job_push_node *s = &p->nodes[i];
+
+                if (s->state == PUSH_SENDING)
+                        taken -= s->wanted;
+                if (s->state == PUSH_SENDING && s->stream)
+                        taken += (uint64_t)((double)s->wanted * s->stream->taken /
+                                            pack_stream_packs(s->stream->packs));
+        }
+        return taken;
+}
+
 static void tick(uv_timer_t *t)
 {
         struct job_push *p = t->data;
 
-        /* Asks parents again after a refusal for lack of credit, or within a frame. */
-        for (size_t i = 0; i < p->cluster->n_nodes && p->cluster->tree; i++)
-                if (p->nodes[i].state == PUSH_SENDING)
-                        send_within_credit(p, &p->cluster->nodes[i]);
+        push_chain_check(p->chain);
+        begin_batch_if_due(p);
         events_emit(p->cluster->events, (struct event){ .kind = EVENT_PUSH_PROGRESS,
                                                         .node = -1,
                                                         .rank = -1,
-                                                        .value = (int64_t)p->taken,
+                                                        .value = (int64_t)count_taken(p),
                                                         .count = (int64_t)p->wanted });
 }
 
-/* Another agent has none of the files, and may run on another machine. The node stays in the list
- * of the parent until the next push makes all lists anew: other nodes of the last push still
- * answer, and have their lists walked. */
+/* Another agent has none of the files, and may run on another machine. */
 void job_push_forget(struct job_push *p, size_t node)
 {
         struct job_push_node *s = &p->nodes[node];
 
+        push_chain_forget(p->chain, node);
+        if (s->state == PUSH_SENDING)
+                p->wanted -= s->wanted;
+        drop_stream(p, node);
         push_want_finish(&s->want);
         free(s->result);
         set_push_state(p, s, PUSH_NOT);
-        *s = (struct job_push_node){ .first_child = s->first_child,
-                                     .next_sibling = s->next_sibling };
+        *s = (struct job_push_node){ 0 };
 }
 
-/* Queues nodes without the files, with a share of the memory as credit, and links the children of
- * the tree. Returns how many nodes are queued. */
+/* Queues nodes without the files, with a share of the memory as credit. Returns how many. */
 static size_t queue_nodes(struct job_push *p, const struct plan *plan)
 {
         size_t n = 0;
@@ -421,25 +531,16 @@ static size_t queue_nodes(struct job_push *p, const struct plan *plan)
 
                 if (p->cluster->nodes[i].state == NODE_FAILED)
                         job_push_forget(p, i);
-                p->nodes[i].first_child = -1;
                 if (!used || p->cluster->nodes[i].host->local ||
                     p->cluster->nodes[i].state != NODE_READY || p->nodes[i].state != PUSH_NOT)
                         continue;
                 set_push_state(p, &p->nodes[i], PUSH_QUEUED);
                 n++;
         }
-        for (size_t i = 0; i < p->cluster->n_nodes; i++) {
-                struct job_push_node *s = &p->nodes[i];
-                const struct node *parent = p->cluster->nodes[i].parent;
-
-                if (s->state == PUSH_QUEUED)
-                        s->credit = s->window =
+        for (size_t i = 0; i < p->cluster->n_nodes; i++)
+                if (p->nodes[i].state == PUSH_QUEUED)
+                        p->nodes[i].credit = p->nodes[i].window =
                                 MIN(MAX(MEMORY / (int64_t)n, WINDOW_MIN), WINDOW_MAX);
-                if (parent) {
-                        s->next_sibling = state_of(p, parent)->first_child;
-                        state_of(p, parent)->first_child = (int)i;
-                }
-        }
         return n;
 }
 
@@ -455,11 +556,13 @@ enum job_step job_push_run(struct job_push *p, const struct plan *plan, struct m
         n = queue_nodes(p, plan);
         if (!n && !in[PUSH_OFFERED] && !in[PUSH_SENDING] && !in[PUSH_SHARED])
                 return JOB_DONE;
-        events_emit(p->cluster->events, (struct event){ .kind = EVENT_PUSH_START,
-                                                        .node = -1,
-                                                        .rank = -1,
-                                                        .value = (int64_t)m->bytes,
-                                                        .count = (int64_t)n });
+        events_emit(p->cluster->events,
+                    (struct event){ .kind = EVENT_PUSH_START,
+                                    .node = -1,
+                                    .rank = -1,
+                                    .value = (int64_t)m->bytes,
+                                    .count = (int64_t)(n + in[PUSH_OFFERED] + in[PUSH_SENDING] +
+                                                       in[PUSH_SHARED]) });
         heartbeat_start(p->heartbeat, true);
         uv_timer_start(&p->timer, tick, TICK_MS, TICK_MS);
         wake_sharing_nodes(p);
@@ -475,6 +578,7 @@ enum job_step job_push_run(struct job_push *p, const struct plan *plan, struct m
                         break;
                 uv_run(p->cluster->loop, UV_RUN_ONCE);
         }
+        push_chain_check(p->chain); /* nodes behind a lost one go on meanwhile */
         uv_timer_stop(&p->timer);
         heartbeat_stop(p->heartbeat);
         if (outcome_failed(&p->attempt->outcome))
@@ -491,6 +595,9 @@ enum job_step job_push_run(struct job_push *p, const struct plan *plan, struct m
 struct job_push *job_push_create(struct cluster *c, struct attempt *a, struct heartbeat *h,
                                  const char *run_id)
 {
+        static const struct push_chain_ops ops = { .serve = serve_node,
+                                                   .rest = rest_node,
+                                                   .left = drop_stream };
         struct job_push *p = xcalloc(1, sizeof(*p));
 
         p->cluster = c;
@@ -499,6 +606,7 @@ struct job_push *job_push_create(struct cluster *c, struct attempt *a, struct he
         p->run_id = run_id;
         p->nodes = xcalloc(c->n_nodes, sizeof(*p->nodes));
         p->in[PUSH_NOT] = c->n_nodes;
+        p->chain = push_chain_create(c, &ops, p);
         cluster_init_timer(c, &p->timer, p);
         return p;
 }
@@ -510,8 +618,12 @@ void job_push_close(struct job_push *p)
 
 void job_push_free(struct job_push *p)
 {
-        for (size_t i = 0; i < p->cluster->n_nodes; i++)
-                job_push_forget(p, i);
+        push_chain_free(p->chain);
+        for (size_t i = 0; i < p->cluster->n_nodes; i++) {
+                drop_stream(p, i);
+                push_want_finish(&p->nodes[i].want);
+                free(p->nodes[i].result);
+        }
         free(p->nodes);
         free(p);
 }

@@ -4,9 +4,9 @@
  *
  * Between job_connect() and job_open_endpoint(). Nodes of this machine are left out: their ranks
  * use the files in place. Agents with a common file system find each other by a claim in the
- * directory, and a single agent fetches (wire/push_msg.h). All nodes are served at once, each
- * within a separate window, so a slow node delays no other. A file is read anew for each node,
- * after the first from the page cache. Main loop's thread only.
+ * directory, and a single agent fetches (wire/push_msg.h). Nodes pass the files on to each other
+ * where they can; those served from here have a window each, so a slow node delays no other. Main
+ * loop's thread only.
  */
 #pragma once
 
@@ -40,10 +40,8 @@ enum job_step job_push_run(struct job_push *p, const struct plan *plan, struct m
 /* job_pushed(). */
 const struct pushed *job_push_result(const struct job_push *p, size_t node);
 
-/* Take WANT, TAKEN and PUSHED. 0, or negative with @err: malformed, or not asked for. */
-int job_push_want(struct job_push *p, struct node *n, const struct frame *f, struct error *err);
-int job_push_taken(struct job_push *p, struct node *n, const struct frame *f, struct error *err);
-int job_push_pushed(struct job_push *p, struct node *n, const struct frame *f, struct error *err);
+/* Takes WANT, TAKEN, CHAINED or PUSHED. 0, or negative with @err: malformed, or not asked for. */
+int job_push_take(struct job_push *p, struct node *n, const struct frame *f, struct error *err);
 
 /* Whether files were ever pushed, and whether @node takes part. */
 bool job_push_began(const struct job_push *p);

@@ -6,10 +6,10 @@
  * ssh.
  *
  * Flow control is by credit: a link may send TUNNEL_WINDOW bytes not yet reported as taken
- * (TUNNEL_TOOK) by the parent. Data already at the parent (COMMON frames, chunks of files, the
- * agent) is not sent again but referred to: TUNNEL_COMMON costs credit, since the bytes pass the
- * parent's buffer, and TUNNEL_GIVE has a window of its own. A failure inside tree_open() is
- * reported by a timer, because callbacks must not come from inside a call.
+ * (TUNNEL_TOOK) by the parent. Data already at the parent (COMMON frames, the agent) is not sent
+ * again but referred to: TUNNEL_COMMON costs credit, since the bytes pass the parent's buffer. A
+ * failure inside tree_open() is reported by a timer, because callbacks must not come from inside a
+ * call.
  */
 #include "head/nodes/transport_tree.h"
 
@@ -21,7 +21,6 @@
 
 #include "base/printable.h"
 #include "head/nodes/ssh_program.h"
-#include "wire/push_msg.h"
 
 enum tunnel_state {
         TUNNEL_WAITING, /* for the parent */
@@ -37,7 +36,6 @@ struct tunnel_link {
         uint32_t number;
         struct child_agent_order order; /* until sent */
         size_t credit;                  /* bytes allowed to be sent */
-        size_t giving;                  /* bytes ordered by TUNNEL_GIVE and not taken yet */
         uint32_t silence_ms;            /* the limit watched by the parent, 0 = none */
         size_t common, common_at;       /* bytes of COMMON: due, and sent before */
         struct link_failure why;        /* gathers ssh's stderr */
@@ -128,22 +126,6 @@ static void tree_upload(struct link *link)
 
         if (l->state == TUNNEL_OPEN)
                 send_tunnel(l, (struct tunnel){ .kind = TUNNEL_UPLOAD });
-}
-
-bool transport_tree_give(struct transport *transport, struct node *n, uint32_t entry,
-                         uint64_t offset, uint32_t len)
-{
-        struct tunnel_link *l = tree_of(transport)->links[n->index];
-        size_t cost = PUSH_CHUNK_HEAD + len;
-
-        if (!l || l->state != TUNNEL_OPEN || l->giving + cost > TUNNEL_GIVE_WINDOW || l->common ||
-            buf_len(&n->out))
-                return false;
-        l->giving += cost;
-        send_tunnel(l,
-                    (struct tunnel){
-                            .kind = TUNNEL_GIVE, .number = len, .entry = entry, .offset = offset });
-        return true;
 }
 
 void transport_tree_watch(struct transport *transport, struct node *n, uint32_t silence_ms)
@@ -280,20 +262,17 @@ static void handle_ssh_end(struct tunnel_link *l, int status)
 static int handle_tunnel(struct tunnel_link *l, const struct tunnel *m, struct error *err)
 {
         struct tree_transport *t = tree_of(l->link.transport);
-        size_t given;
 
         switch (m->kind) {
         case TUNNEL_BYTES:
                 mark_link_open(l);
                 l->cb->received(l->ctx, m->data, m->len);
                 break;
-        case TUNNEL_TOOK: /* bytes passed on by the parent; data of both kinds counts alike */
-                given = MIN((size_t)m->number, l->giving);
-                if (m->number - given > TUNNEL_WINDOW - l->credit)
+        case TUNNEL_TOOK: /* bytes passed on by the parent */
+                if (m->number > TUNNEL_WINDOW - l->credit)
                         return err_set(err, EPROTO,
                                        "message out of turn: TUNNEL, more bytes taken than sent");
-                l->giving -= given;
-                l->credit += m->number - given;
+                l->credit += m->number;
                 l->cb->writable(l->ctx);
                 break;
         case TUNNEL_NOISE:

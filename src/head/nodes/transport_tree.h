@@ -35,10 +35,6 @@ struct transport *transport_tree_create(uv_loop_t *loop, const struct ssh_option
 void transport_tree_ready(struct transport *t, struct node *via);
 /* Ends the links through @n, a lost node, and has the parent end the node's own link. */
 void transport_tree_cut(struct transport *t, struct node *n);
-/* Lets the parent of @n send it a CHUNK of the parent's own copy. False: not now, because there is
- * no credit or a frame is half sent. */
-bool transport_tree_give(struct transport *t, struct node *n, uint32_t entry, uint64_t offset,
-                         uint32_t len);
 /* Asks the parent of @n to report a silence of @silence_ms from now on, 0 = no longer. */
 void transport_tree_watch(struct transport *t, struct node *n, uint32_t silence_ms);
 /* Handles a TUNNEL frame from @via. Negative: malformed. */

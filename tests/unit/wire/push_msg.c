@@ -129,26 +129,121 @@ TEST(a_want_comes_back_in_order)
         buf_finish(&b);
 }
 
-TEST(a_chunk_is_filled_in_place)
+TEST(a_pack_comes_back)
 {
-        struct buf b = BUF_INIT;
-        struct push_chunk got;
+        struct push_piece pieces[] = { { 3, 1ULL << 33, 4 }, { 4, 0, 0 }, { 9, 0, 1 } };
+        struct push_pack m = { .stream = 2,
+                               .position = 7,
+                               .pieces = pieces,
+                               .n = 3,
+                               .data = (const unsigned char *)"abcde",
+                               .len = 5 },
+                         got;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
         struct frame f;
 
-        memcpy(push_chunk_begin(&b, 3, 1ULL << 33, 4), "abcd", 4);
-        f = first_frame(&b);
-        assert_int_equal(f.type, MSG_CHUNK);
-        assert_int_equal(push_chunk_decode(&got, &f, NULL), 0);
-        assert_int_equal(got.entry, 3);
-        assert_int_equal(got.offset, 1ULL << 33);
-        assert_int_equal(got.len, 4);
-        assert_memory_equal(got.data, "abcd", 4);
+        push_pack_encode(&b, &m);
+        f = only_frame(&b, MSG_PACK);
+        assert_int_equal(push_pack_decode(&got, &f, NULL), 0);
+        assert_int_equal(got.stream, 2);
+        assert_int_equal(got.position, 7);
+        assert_false(got.deflated);
+        assert_int_equal(got.n, 3);
+        assert_int_equal(got.pieces[0].entry, 3);
+        assert_int_equal(got.pieces[0].offset, 1ULL << 33);
+        assert_int_equal(push_pack_bytes(&got), 5);
+        assert_memory_equal(got.data, "abcde", 5);
+        push_pack_finish(&got);
+}
+
+/* The receiver has room for PUSH_PACK_MAX bytes. */
+TEST(a_pack_with_more_bytes_than_room_is_malformed)
+{
+        static const struct {
+                bool deflated;
+                uint32_t first, second;
+                size_t len;
+                bool good;
+        } rows[] = {
+                { false, 2, 3, 5, true },
+                { false, 2, 3, 4, false },
+                { false, 2, 3, 6, false },
+                { true, 2, 3, 4, true },
+                { true, PUSH_PACK_MAX, 0, 4, true },
+                { true, PUSH_PACK_MAX, 1, 4, false },
+                { true, PUSH_PACK_MAX + 1, 0, 4, false },
+                { true, UINT32_MAX, 2, 4, false },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                struct push_piece pieces[] = { { 1, 0, rows[i].first }, { 2, 0, rows[i].second } };
+                struct push_pack m = { .deflated = rows[i].deflated,
+                                       .pieces = pieces,
+                                       .n = 2,
+                                       .data = (const unsigned char *)"abcdef",
+                                       .len = rows[i].len },
+                                 got;
+                CLEANUP(buf_finish) struct buf b = BUF_INIT;
+                struct error err;
+                struct frame f;
+                int r;
+
+                push_pack_encode(&b, &m);
+                f = first_frame(&b);
+                r = push_pack_decode(&got, &f, &err);
+                assert_int_equal(r, rows[i].good ? 0 : -EPROTO);
+                if (r == 0)
+                        push_pack_finish(&got);
+        }
+}
+
+TEST(orders_and_reports_of_a_chain_come_back)
+{
+        struct chain_order m = { .number = 5,
+                                 .stream = 2,
+                                 .packs = 9,
+                                 .what = CHAIN_CONNECT,
+                                 .yields = true,
+                                 .key = { 1, 2, 3 },
+                                 .port = 65535 },
+                           got;
+        struct chain_report r = { 5, 2, CHAINED_BROKEN, 7, 0, ECONNRESET }, got_r;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
+        struct error err;
+        struct frame f;
+
+        strv_push(&m.addrs, "10.0.0.1");
+        chain_order_encode(&b, &m);
+        f = only_frame(&b, MSG_CHAIN);
+        assert_int_equal(chain_order_decode(&got, &f, NULL), 0);
+        assert_int_equal(got.number, 5);
+        assert_int_equal(got.what, CHAIN_CONNECT);
+        assert_true(got.yields);
+        assert_memory_equal(got.key, m.key, PUSH_CHAIN_KEY);
+        assert_int_equal(got.port, 65535);
+        assert_string_equal(got.addrs.v[0], "10.0.0.1");
+        chain_order_finish(&got);
+        for (int i = 0; i < PUSH_CHAIN_ADDRS; i++)
+                strv_push(&m.addrs, "10.0.0.2");
         buf_clear(&b);
-        assert_non_null(push_chunk_begin(&b, 3, 0, 0));
+        chain_order_encode(&b, &m);
         f = first_frame(&b);
-        assert_int_equal(push_chunk_decode(&got, &f, NULL), 0);
-        assert_int_equal(got.len, 0);
-        buf_finish(&b);
+        assert_int_equal(chain_order_decode(&got, &f, &err), -EPROTO);
+        strv_finish(&m.addrs);
+        buf_clear(&b);
+        chain_report_encode(&b, &r);
+        f = only_frame(&b, MSG_CHAINED);
+        assert_int_equal(chain_report_decode(&got_r, &f, NULL), 0);
+        assert_int_equal(got_r.number, 5);
+        assert_int_equal(got_r.stream, 2);
+        assert_int_equal(got_r.what, CHAINED_BROKEN);
+        assert_int_equal(got_r.position, 7);
+        assert_int_equal(got_r.error, ECONNRESET);
+        r.port = 65536;
+        buf_clear(&b);
+        chain_report_encode(&b, &r);
+        f = first_frame(&b);
+        assert_int_equal(chain_report_decode(&got_r, &f, &err), -EPROTO);
 }
 
 TEST(short_messages_come_back)

@@ -66,15 +66,13 @@ TEST(options_stand_behind_a_program)
 TEST(a_tunnel_has_bytes_or_a_number)
 {
         for (uint8_t kind = 0; kind < TUNNEL_KINDS; kind++) {
-                bool give = kind == TUNNEL_GIVE,
-                     offset = give || kind == TUNNEL_CLOCK || kind == TUNNEL_COMMON;
+                bool offset = kind == TUNNEL_CLOCK || kind == TUNNEL_COMMON;
                 bool number = offset || kind == TUNNEL_TOOK || kind == TUNNEL_ENDED ||
                               kind == TUNNEL_WATCH || kind == TUNNEL_HEARD;
                 bool bytes = !number && kind != TUNNEL_UPLOAD;
                 struct tunnel m = { .child = 3,
                                     .kind = kind,
                                     .number = 77,
-                                    .entry = 5,
                                     .offset = 1ULL << 40,
                                     .data = (const unsigned char *)"a\0b",
                                     .len = bytes ? 3 : 0 },
@@ -88,7 +86,6 @@ TEST(a_tunnel_has_bytes_or_a_number)
                 assert_int_equal(got.child, 3);
                 assert_int_equal(got.kind, kind);
                 assert_int_equal(got.number, number ? 77 : 0);
-                assert_int_equal(got.entry, give ? 5 : 0);
                 assert_int_equal(got.offset, offset ? 1ULL << 40 : 0);
                 assert_int_equal(got.len, m.len);
                 if (bytes)

@@ -71,7 +71,7 @@ static int tear_down(void **state)
         return 0;
 }
 
-TEST_WITH(set_up, tear_down, a_forgotten_node_stays_in_the_list_of_its_parent)
+TEST_WITH(set_up, tear_down, a_node_that_shares_with_a_forgotten_one_looks_again)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
         struct world *w = *state;
@@ -85,9 +85,10 @@ TEST_WITH(set_up, tear_down, a_forgotten_node_stays_in_the_list_of_its_parent)
         job_push_forget(w->push, 1);
         assert_false(job_push_takes_part(w->push, 1));
 
-        /* The parent has children, which may get files now. */
-        push_want_encode(&b, &(struct push_want){ .holder = 2 });
+        push_want_encode(&b, &(struct push_want){ .holder = 1 });
         want = only_frame(&b, MSG_WANT);
-        assert_int_equal(job_push_want(w->push, &w->nodes[0], &want, &err), 0);
+        buf_clear(&w->nodes[0].out);
+        assert_int_equal(job_push_take(w->push, &w->nodes[0], &want, &err), 0);
+        only_frame(&w->nodes[0].out, MSG_LOOK);
         assert_true(job_push_takes_part(w->push, 2));
 }

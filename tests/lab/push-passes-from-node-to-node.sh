@@ -1,0 +1,151 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# --push of more than a megabyte: each link carries the files once in and once out, and neither a firewall, a lost node
+# nor a slow one keeps the others from them.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+# shellcheck source=tests/lib/lab.sh
+. "$ROOT/tests/lib/lab.sh" || exit 1
+
+export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
+mkdir "$TMP/cache"
+lab_up 5 1
+NODES=$(lab hosts etc | awk '/node/ { print $2 }' | tr '\n' ' ')
+for node in $NODES; do
+    lab exec "$node" mount -t tmpfs -o size=96m lab "$TMP/cache"
+done
+address() { lab run getent hosts "$1" | cut -d' ' -f1; }
+push() { lab_hn -v "$@"; }
+uplink() { sed -n 's/.*push [0-9/]* in .*(\(.*\) sent)/\1/p' "$ERR"; }
+# Bytes that have come to a node, and that it has sent.
+link() { lab exec "$1" awk '$1 == "eth0:" { print $2, $10 }' /proc/self/net/dev; }
+head_sent() { lab run awk '$1 == "br0:" { print $10 }' /proc/self/net/dev; }
+
+mkdir data
+head -c 4000000 /dev/urandom >data/large
+for i in {1..40}; do head -c 50000 /dev/urandom >"data/small$i"; done
+: >data/empty
+sha256sum data/* >"$TMP/want"
+arrived() { # NAME N
+    is "$1: each of $2 nodes has each file" "$(sort "$OUT" | uniq -c | awk -v n="$2" '$1 == n' | sort -u | wc -l)" 42
+    is "$1: with its content" "$(sort -u "$OUT" | sort -k2 | sha256sum)" "$(sort -k2 "$TMP/want" | sha256sum)"
+}
+SUMS='sha256sum data/*'
+push -H "$TMP/hosts.txt" true # the agents are there from now on
+
+declare -A before
+for node in $NODES; do before[$node]=$(link "$node"); done
+from=$(head_sent)
+push -H "$TMP/hosts.txt" --push data --label none sh -c "$SUMS"
+exits 'a push to five nodes' 0
+arrived 'a chain' 5
+is 'the login node sends each file once' "$(uplink)" '6.0 MB'
+sent=$(($(head_sent) - from))
+ok "its link carries the files once ($sent bytes)" test "$sent" -gt 6000000 -a "$sent" -lt 7500000
+last=${NODES% } last=${last##* }
+for node in $NODES; do
+    read -r in0 out0 <<<"${before[$node]}"
+    read -r in1 out1 <<<"$(link "$node")"
+    ok "$node gets them once ($((in1 - in0)) bytes)" test $((in1 - in0)) -gt 6000000 -a $((in1 - in0)) -lt 7500000
+    if [[ $node == "$last" ]]; then
+        ok "... and passes nothing on ($((out1 - out0)) bytes)" test $((out1 - out0)) -lt 1000000
+    else
+        ok "... and passes them on once ($((out1 - out0)) bytes)" test $((out1 - out0)) -gt 6000000 -a $((out1 - out0)) -lt 7500000
+    fi
+done
+no_port() {
+    local node
+    for node in $NODES; do
+        [[ -z $(lab exec "$node" ss -Hltnp | grep agent) ]] || return 1
+    done
+}
+ok 'no port is open any more' no_port
+
+# What compresses goes compressed, once the network is the limit.
+lab run tc qdisc replace dev br0 root tbf rate 40mbit burst 64k latency 200ms
+yes 'words that repeat' | head -c 6000000 >words
+from=$(head_sent)
+push -H "$TMP/hosts.txt" --push words cmp words words
+exits 'text' 0
+sent=$(($(head_sent) - from))
+ok "takes few bytes ($sent)" test "$sent" -lt 2000000
+lab run tc qdisc del dev br0 root
+
+# Only what a node misses is stored there; the others still get it through the node.
+push -w node001,node003 --push-keep --push data true
+push -H "$TMP/hosts.txt" --push data --label none sh -c "$SUMS"
+exits 'some nodes have the files' 0
+arrived 'some have them' 5
+is '... which are sent once' "$(uplink)" '6.0 MB'
+for node in node001 node003; do lab exec "$node" rm -rf "$TMP/cache/hnlaunch/push"; done
+
+# A firewall between two nodes.
+if lab exec node003 sh -c 'ip rule add pref 10 lookup local && ip rule del pref 0' &&
+    lab exec node003 ip rule add pref 5 iif eth0 from "$(address node002)" ipproto tcp dport 1024-65534 blackhole; then
+    push -H "$TMP/hosts.txt" --push data --label none sh -c "$SUMS"
+    exits 'a node that the one before does not reach' 0
+    arrived 'a firewall' 5
+    has '... is told with -v' "$ERR" 'node003 gets files from here: node002 does not reach it'
+    is '... is served by the login node' "$(uplink)" '12.0 MB'
+    lab exec node003 ip rule del pref 5
+else
+    skip 'a firewall' 'the kernel has no rules of ports'
+fi
+
+# A node is lost in the middle: a spare takes over, and the others have what they have.
+shape() { lab exec "$1" tc qdisc replace dev eth0 root tbf rate "$2" burst 64k latency 200ms; }
+lab run tc qdisc replace dev br0 root tbf rate 16mbit burst 64k latency 200ms
+under_way() { lab exec "$1" sh -c "ls $TMP/cache/hnlaunch/push/file/* | wc -l | grep -qE '[1-9][0-9]'"; }
+from=$(head_sent)
+lab_start -v -w node001,node002,node003,node004,node005 --nodes 4 --spares 1 --push data --label none sh -c "$SUMS"
+ok 'files are on their way' wait_for under_way node004
+lab exec node002 pkill -KILL -x 'agent-.*'
+finish
+exits 'a node of the chain is killed' 0
+arrived 'a lost node' 4
+sent=$(($(head_sent) - from))
+ok "... the login node serves the others once, and the spare one ($sent bytes)" test "$sent" -lt 14500000
+lab run tc qdisc del dev br0 root
+
+# A node with a slow way out, and one with a slow way in: the others do not wait.
+head -c 16000000 /dev/urandom >large
+lab run tc qdisc replace dev br0 root tbf rate 16mbit burst 64k latency 200ms
+pushed() { grep -q "$1: pushed files are in" "$ERR"; }
+others_are_done() { pushed node001 && pushed node003 && pushed node004 && pushed node005; }
+slow_in() { # of node002: what the node before it sends there
+    lab exec node001 sh -c "tc qdisc replace dev eth0 root handle 1: htb default 1 &&
+        tc class add dev eth0 parent 1: classid 1:1 htb rate 1gbit quantum 60000 &&
+        tc class add dev eth0 parent 1: classid 1:2 htb rate 1mbit quantum 60000 &&
+        tc filter add dev eth0 parent 1: protocol ip u32 match ip dst $(address node002)/32 flowid 1:2"
+}
+shape node002 1mbit
+began=$EPOCHREALTIME
+lab_start -v -H "$TMP/hosts.txt" --push large true
+ok 'a node that sends slowly holds no other up' wait_for others_are_done
+took=$(awk "BEGIN { print int($EPOCHREALTIME - $began) }")
+ok "... for long ($took s of 128)" test "$took" -lt 40
+finish
+exits '... and all get the file' 0
+has '... it is told with -v' "$ERR" 'passes files on slowly'
+lab exec node002 tc qdisc del dev eth0 root
+lab exec node001 tc qdisc del dev eth0 root 2>/dev/null
+
+if slow_in; then
+    began=$EPOCHREALTIME
+    lab_start -v -H "$TMP/hosts.txt" --push large true
+    ok 'a node that gets files slowly holds no other up' wait_for others_are_done
+    took=$(awk "BEGIN { print int($EPOCHREALTIME - $began) }")
+    ok "... for long ($took s of 128)" test "$took" -lt 40
+    finish
+    exits '... and gets the file as well' 0
+fi
+clean() {
+    local node
+    for node in $NODES; do
+        [[ -z $(lab exec "$node" find "$TMP/cache" -path '*push*') ]] || return
+    done
+}
+ok 'nothing is left on any node' wait_for clean
+lab_nothing_left 'no process is left'
+done_testing

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The test answers for the nodes. */
+#include "head/job/push_chain.h"
+
+#include <errno.h>
+
+#include "base/memory.h"
+#include "head/job/cluster.h"
+#include "head/push/pack_stream.h"
+#include "lib/frames.h"
+#include "wire/msg.h"
+#include "wire/push_msg.h"
+
+enum { NODES = 4, NOT_SERVED = -1 };
+
+struct world {
+        uv_loop_t loop;
+        struct options options;
+        struct host hosts[NODES];
+        struct node nodes[NODES];
+        struct msg_addr addrs[NODES];
+        struct cluster cluster;
+        struct push_entry entry;
+        struct manifest manifest;
+        struct pack_stream *packs;
+        struct push_chain *chain;
+        int served[NODES]; /* from which position */
+        struct chain_order last[NODES];
+};
+
+static void on_serve(void *ctx, size_t node, uint32_t position)
+{
+        ((struct world *)ctx)->served[node] = (int)position;
+}
+
+static void on_rest(void *ctx, size_t node)
+{
+        ((struct world *)ctx)->served[node] = NOT_SERVED;
+}
+
+static int set_up(void **state)
+{
+        static const struct push_chain_ops ops = { on_serve, on_rest, on_rest };
+        static const size_t row[NODES] = { 0, 1, 2, 3 };
+        static char names[NODES][4] = { "n0", "n1", "n2", "n3" };
+        static const uint32_t first[] = { 0 };
+        struct world *w = xcalloc(1, sizeof(*w));
+
+        uv_loop_init(&w->loop);
+        for (int i = 0; i < NODES; i++) {
+                w->hosts[i].name = names[i];
+                node_init(&w->nodes[i], &w->loop, i, &w->hosts[i], NULL, NULL, NULL);
+                w->nodes[i].state = NODE_READY;
+                snprintf(w->addrs[i].iface, sizeof(w->addrs[i].iface), "eth0");
+                snprintf(w->addrs[i].addr, sizeof(w->addrs[i].addr), "10.0.0.%d", i + 1);
+                w->addrs[i].prefix = 24;
+                w->nodes[i].hello.addrs = &w->addrs[i];
+                w->nodes[i].hello.n_addrs = 1;
+                w->served[i] = NOT_SERVED;
+        }
+        w->cluster = (struct cluster){
+                .loop = &w->loop, .options = &w->options, .nodes = w->nodes, .n_nodes = NODES
+        };
+        w->entry = (struct push_entry){ .kind = PUSH_FILE, .size = 100 * PUSH_PACK_MAX };
+        w->manifest = (struct manifest){ .manifest = { &w->entry, 1 }, .fd = -1 };
+        w->packs = pack_stream_create(&w->manifest, 1, first, 1);
+        w->chain = push_chain_create(&w->cluster, &ops, w);
+        push_chain_begin(w->chain, w->packs, row, NODES);
+        *state = w;
+        return 0;
+}
+
+static int tear_down(void **state)
+{
+        struct world *w = *state;
+
+        push_chain_free(w->chain);
+        pack_stream_free(w->packs);
+        for (int i = 0; i < NODES; i++) {
+                w->nodes[i].hello = (struct hello){ 0 };
+                node_close(&w->nodes[i]);
+        }
+        uv_run(&w->loop, UV_RUN_DEFAULT);
+        for (int i = 0; i < NODES; i++) {
+                chain_order_finish(&w->last[i]);
+                node_finish(&w->nodes[i]);
+        }
+        assert_int_equal(uv_loop_close(&w->loop), 0);
+        free(w);
+        return 0;
+}
+
+/* Returns the next order for a node, which must be of this kind. */
+static const struct chain_order *ordered(struct world *w, int node, enum chain_what what)
+{
+        struct buf *out = &w->nodes[node].out;
+        struct chain_order *m = &w->last[node];
+        struct frame f;
+
+        assert_int_equal(frame_peek(out, &f, NULL), 1);
+        assert_int_equal(f.type, MSG_CHAIN);
+        chain_order_finish(m);
+        assert_int_equal(chain_order_decode(m, &f, NULL), 0);
+        frame_consume(out, &f);
+        assert_int_equal(m->what, what);
+        return m;
+}
+
+static void says(struct world *w, int node, uint32_t number, enum chained_what what,
+                 uint32_t position, int error)
+{
+        struct chain_report m = { .number = number,
+                                  .stream = 1,
+                                  .what = (uint8_t)what,
+                                  .position = position,
+                                  .port = what == CHAINED_LISTENS && !error ? 4000 + (uint32_t)node
+                                                                            : 0,
+                                  .error = (uint32_t)error };
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
+        struct error err;
+        struct frame f;
+
+        chain_report_encode(&b, &m);
+        f = only_frame(&b, MSG_CHAINED);
+        assert_int_equal(push_chain_report(w->chain, (size_t)node, &f, &err), 0);
+}
+
+/* Plays a connection from one node to another; the orders are the next ones of both. */
+static void connects(struct world *w, int from, int to, uint32_t position)
+{
+        says(w, to, ordered(w, to, CHAIN_LISTEN)->number, CHAINED_LISTENS, position, 0);
+        assert_int_equal(ordered(w, from, CHAIN_CONNECT)->port, 4000 + to);
+        assert_memory_equal(w->last[from].key, w->last[to].key, PUSH_CHAIN_KEY);
+        says(w, from, w->last[from].number, CHAINED_CONNECTED, position, 0);
+}
+
+static void all_connect(struct world *w)
+{
+        for (int i = 1; i < NODES; i++)
+                connects(w, i - 1, i, 0);
+}
+
+static void lose(struct world *w, int node)
+{
+        w->nodes[node].state = NODE_FAILED;
+        push_chain_check(w->chain);
+        w->nodes[node].state = NODE_READY; /* for node_close() */
+}
+
+TEST_WITH(set_up, tear_down, the_head_serves_the_first_when_all_ports_are_known)
+{
+        struct world *w = *state;
+
+        for (int i = 1; i < NODES; i++) {
+                assert_int_equal(w->served[0], NOT_SERVED);
+                connects(w, i - 1, i, 0);
+        }
+        assert_int_equal(w->served[0], 0);
+        for (int i = 1; i < NODES; i++) {
+                assert_int_equal(w->served[i], NOT_SERVED);
+                assert_int_equal(push_chain_source(w->chain, (size_t)i), i - 1);
+        }
+        for (size_t i = 0; i < NODES; i++) {
+                assert_true(push_chain_has(w->chain, i));
+                push_chain_done(w->chain, i);
+        }
+        for (int i = 0; i < NODES; i++) {
+                ordered(w, i, CHAIN_END);
+                assert_false(push_chain_has(w->chain, (size_t)i));
+        }
+}
+
+TEST_WITH(set_up, tear_down, a_node_that_is_not_reached_is_served_by_the_head)
+{
+        struct world *w = *state;
+
+        connects(w, 0, 1, 0);
+        says(w, 2, ordered(w, 2, CHAIN_LISTEN)->number, CHAINED_LISTENS, 0, 0);
+        connects(w, 2, 3, 0);
+        says(w, 1, ordered(w, 1, CHAIN_CONNECT)->number, CHAINED_BROKEN, 0, ETIMEDOUT);
+        ordered(w, 1, CHAIN_LAST);
+        assert_int_equal(w->served[2], NOT_SERVED);
+        says(w, 2, ordered(w, 2, CHAIN_LEAVE)->number, CHAINED_LISTENS, 5, 1);
+        assert_int_equal(w->served[2], 5);
+        assert_int_equal(push_chain_source(w->chain, 2), -1);
+        assert_int_equal(push_chain_source(w->chain, 3), 2);
+}
+
+TEST_WITH(set_up, tear_down, the_node_behind_a_lost_one_gets_the_one_before)
+{
+        struct world *w = *state;
+
+        all_connect(w);
+        says(w, 0, w->last[0].number, CHAINED_BROKEN, 7, ECONNRESET);
+        lose(w, 1);
+        connects(w, 0, 2, 6);
+        assert_int_equal(push_chain_source(w->chain, 2), 0);
+
+        /* The first one: the head takes its place. */
+        lose(w, 0);
+        says(w, 2, ordered(w, 2, CHAIN_LEAVE)->number, CHAINED_LISTENS, 9, 1);
+        assert_int_equal(w->served[2], 9);
+
+        lose(w, 3); /* the last one */
+        ordered(w, 2, CHAIN_LAST);
+}
+
+TEST_WITH(set_up, tear_down, a_slow_node_moves_to_the_end)
+{
+        struct world *w = *state;
+        uint32_t number;
+
+        all_connect(w);
+        says(w, 0, number = w->last[0].number, CHAINED_SLOW, 30, 0);
+        ordered(w, 1, CHAIN_LAST);
+        says(w, 1, ordered(w, 1, CHAIN_LISTEN)->number, CHAINED_LISTENS, 20, 0);
+        assert_true(ordered(w, 3, CHAIN_CONNECT)->yields);
+        connects(w, 0, 2, 10);
+        assert_false(w->last[0].yields);
+        assert_int_equal(push_chain_source(w->chain, 2), 0);
+        assert_int_equal(push_chain_source(w->chain, 1), 3);
+        says(w, 0, number, CHAINED_BROKEN, 30, ECONNRESET); /* late, about the node before */
+        assert_int_equal(buf_len(&w->nodes[0].out), 0);
+
+        /* It falls back, and waits for the others. */
+        says(w, 3, w->last[3].number, CHAINED_CONNECTED, 20, 0);
+        says(w, 3, w->last[3].number, CHAINED_BROKEN, 99, ERANGE);
+        ordered(w, 3, CHAIN_LAST);
+        says(w, 1, ordered(w, 1, CHAIN_LEAVE)->number, CHAINED_LISTENS, 25, 1);
+        assert_int_equal(w->served[1], NOT_SERVED);
+        push_chain_done(w->chain, 0);
+        push_chain_done(w->chain, 2);
+        assert_int_equal(w->served[1], NOT_SERVED);
+        push_chain_done(w->chain, 3);
+        assert_int_equal(w->served[1], 25);
+}
+
+TEST_WITH(set_up, tear_down, the_last_of_nodes_that_wait_for_each_other_is_slow)
+{
+        struct world *w = *state;
+
+        all_connect(w);
+        says(w, 1, w->last[1].number, CHAINED_SLOW, 30, 0); /* the third is slow */
+        says(w, 0, w->last[0].number, CHAINED_SLOW, 30, 0); /* the second waits */
+        ordered(w, 2, CHAIN_LAST);
+        assert_int_equal(buf_len(&w->nodes[0].out), 0);
+        assert_int_equal(push_chain_source(w->chain, 1), 0);
+        assert_int_equal(push_chain_source(w->chain, 3), 1);
+}
+
+TEST_WITH(set_up, tear_down, a_node_that_finds_two_others_slow_is_slow)
+{
+        struct world *w = *state;
+
+        all_connect(w);
+        says(w, 1, w->last[1].number, CHAINED_SLOW, 30, 0);
+        ordered(w, 2, CHAIN_LAST);
+        connects(w, 1, 3, 10);
+        says(w, 2, ordered(w, 2, CHAIN_LISTEN)->number, CHAINED_LISTENS, 20, 0);
+        says(w, 3, ordered(w, 3, CHAIN_CONNECT)->number, CHAINED_CONNECTED, 10, 0);
+        says(w, 1, w->last[1].number, CHAINED_SLOW, 40, 0);
+        assert_int_equal(push_chain_source(w->chain, 3), 0);
+        assert_int_equal(push_chain_source(w->chain, 2), 3);
+        assert_int_equal(push_chain_source(w->chain, 1), -1);
+}
+
+TEST_WITH(set_up, tear_down, a_slow_last_node_only_yields)
+{
+        struct world *w = *state;
+
+        all_connect(w);
+        says(w, 2, w->last[2].number, CHAINED_SLOW, 30, 0);
+        ordered(w, 2, CHAIN_YIELD);
+        assert_int_equal(buf_len(&w->nodes[3].out), 0);
+}
