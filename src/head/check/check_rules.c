@@ -108,10 +108,11 @@ static void judge_gpu_count(struct check_case *c)
         char want[32];
         bool has_gpus = check_read_amount(c->value) > 0 || check_read_amount(c->most) > 0;
 
+        if (!has_gpus || check_read_amount(c->value) >= c->node->gpus_wanted)
+                return;
         snprintf(want, sizeof(want), "%u", c->node->gpus_wanted);
-        if (has_gpus && check_read_amount(c->value) < c->node->gpus_wanted)
-                check_case_set(c, CHECK_FAIL, want, "has %s GPU%s, and its slots need %u", c->value,
-                               strcmp(c->value, "1") ? "s" : "", c->node->gpus_wanted);
+        check_case_set(c, CHECK_FAIL, want, "has %s GPU%s, and its slots need %u", c->value,
+                       strcmp(c->value, "1") ? "s" : "", c->node->gpus_wanted);
 }
 
 /* The value begins with the sum over the GPUs: "4 (4 of GPU 2)". */
@@ -177,18 +178,20 @@ static void judge_files(struct check_case *c)
 {
         char want[48];
 
+        if (check_read_amount(c->value) >= c->limits[CHECK_FILES])
+                return;
         snprintf(want, sizeof(want), "at least %.0f", c->limits[CHECK_FILES]);
-        if (check_read_amount(c->value) < c->limits[CHECK_FILES])
-                check_case_set(c, CHECK_WARN, want, "allows a process %s open files", c->value);
+        check_case_set(c, CHECK_WARN, want, "allows a process %s open files", c->value);
 }
 
 static void judge_processes(struct check_case *c)
 {
         char want[48];
 
+        if (check_read_amount(c->value) >= c->limits[CHECK_PROCESSES])
+                return;
         snprintf(want, sizeof(want), "at least %.0f", c->limits[CHECK_PROCESSES]);
-        if (check_read_amount(c->value) < c->limits[CHECK_PROCESSES])
-                check_case_set(c, CHECK_WARN, want, "allows the user %s processes", c->value);
+        check_case_set(c, CHECK_WARN, want, "allows the user %s processes", c->value);
 }
 
 /* RDMA locks the memory of its buffers, up to all memory of the node. Without an InfiniBand or RoCE
@@ -233,11 +236,11 @@ static void judge_shm_size(struct check_case *c)
         double need = c->limits[CHECK_SHM_PER_RANK] * MAX(c->node->ranks, 1U);
         char want[48] = "at least ";
 
+        if (check_read_amount(c->value) >= need)
+                return;
         format_size(want + strlen(want), sizeof(want) - strlen(want), (uint64_t)need);
-        if (check_read_amount(c->value) < need)
-                check_case_set(c, CHECK_FAIL, want, "has only %s in /dev/shm for %u rank%s",
-                               c->to->value, MAX(c->node->ranks, 1U),
-                               c->node->ranks > 1 ? "s" : "");
+        check_case_set(c, CHECK_FAIL, want, "has only %s in /dev/shm for %u rank%s", c->to->value,
+                       MAX(c->node->ranks, 1U), c->node->ranks > 1 ? "s" : "");
 }
 
 static void judge_shm_free(struct check_case *c)
@@ -245,10 +248,11 @@ static void judge_shm_free(struct check_case *c)
         double need = c->limits[CHECK_SHM_PER_RANK] * MAX(c->node->ranks, 1U);
         char want[48] = "at least ";
 
-        format_size(want + strlen(want), sizeof(want) - strlen(want), (uint64_t)need);
         /* A /dev/shm that is too small fails already. */
-        if (check_read_amount(c->value) < need && check_fact_amount(c->node, "shm.size") >= need)
-                check_case_set(c, CHECK_WARN, want, "has only %s free in /dev/shm", c->to->value);
+        if (check_read_amount(c->value) >= need || check_fact_amount(c->node, "shm.size") < need)
+                return;
+        format_size(want + strlen(want), sizeof(want) - strlen(want), (uint64_t)need);
+        check_case_set(c, CHECK_WARN, want, "has only %s free in /dev/shm", c->to->value);
 }
 
 /* The value is 0 where the user may not write to /tmp. */
@@ -256,13 +260,12 @@ static void judge_tmp(struct check_case *c)
 {
         char want[48] = "at least ";
 
+        if (check_read_amount(c->value) >= c->limits[CHECK_TMP_FREE])
+                return;
         format_size(want + strlen(want), sizeof(want) - strlen(want),
                     (uint64_t)c->limits[CHECK_TMP_FREE]);
-        if (check_read_amount(c->value) < c->limits[CHECK_TMP_FREE])
-                check_case_set(c, CHECK_FAIL, want,
-                               "has only %s free in /tmp that the user "
-                               "can write",
-                               c->to->value);
+        check_case_set(c, CHECK_FAIL, want, "has only %s free in /tmp that the user can write",
+                       c->to->value);
 }
 
 static void judge_clock(struct check_case *c)
@@ -272,10 +275,11 @@ static void judge_clock(struct check_case *c)
         double s = check_read_amount(c->value), limit_s = c->limits[CHECK_CLOCK];
         char want[48];
 
+        if (isinf(s) || (s <= limit_s && s >= -limit_s))
+                return;
         snprintf(want, sizeof(want), "at most %g s", limit_s);
-        if (!isinf(s) && (s > limit_s || s < -limit_s))
-                check_case_set(c, CHECK_WARN, want, "has a clock %s s %s of this machine's",
-                               c->value + (s < 0 || *c->value == '+'), s < 0 ? "behind" : "ahead");
+        check_case_set(c, CHECK_WARN, want, "has a clock %s s %s of this machine's",
+                       c->value + (s < 0 || *c->value == '+'), s < 0 ? "behind" : "ahead");
 }
 
 static void judge_ports(struct check_case *c)
@@ -291,12 +295,13 @@ static void judge_ib_errors(struct check_case *c)
         double own = check_read_amount(c->value);
         char usual[32];
 
-        snprintf(usual, sizeof(usual), "about %.0f", c->median);
-        if (c->n_known < IB_NODES)
+        if (c->n_known < IB_NODES) {
                 check_result_skip(c->to, "fewer than three nodes have counters to compare");
-        else if (own > c->limits[CHECK_IB_ERRORS] && own > IB_TIMES * c->median)
+        } else if (own > c->limits[CHECK_IB_ERRORS] && own > IB_TIMES * c->median) {
+                snprintf(usual, sizeof(usual), "about %.0f", c->median);
                 check_case_set(c, CHECK_WARN, usual, "has %s errors, most nodes %s", c->value,
                                usual);
+        }
 }
 
 static void judge_leftovers(struct check_case *c)
