@@ -307,7 +307,8 @@ void names_check(struct checked *m, const struct check_order *o)
 
                 checked_add(m, o->names.v[i].fact, "", plain ? no_answer : no_name);
                 if (plain)
-                        buf_printf(&command, "echo = %u; getent ahosts %s || echo \"! $?\"\n", i,
+                        buf_printf(&command,
+                                   "echo = %u; getent ahosts %s 2>/dev/null || echo \"! $?\"\n", i,
                                    o->names.v[i].host);
         }
         buf_append(&command, "", 1);

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent/check/gpu_check.h"
@@ -64,6 +65,40 @@ static void expect(const char *name, const char *value)
         assert_string_equal(get(&m, name)->value, value);
         assert_string_equal(get(&m, name)->problem, "");
         checked_finish(&m);
+}
+
+enum { NOBODY = 65534 };
+
+/* As a user without rights to the folder: root may write anywhere. */
+static _Noreturn void expect_no_room(void)
+{
+        struct checked m = { 0 };
+
+        if (getuid() == 0 && setuid(NOBODY) < 0)
+                _exit(2);
+        machine_check(&m, root);
+        _exit(strcmp(get(&m, "tmp.free")->value, "0") != 0);
+}
+
+TEST(a_folder_that_the_user_cannot_write_has_no_room)
+{
+        CLEANUP(free_textp) char *folder = NULL;
+        int status;
+        pid_t pid;
+
+        make_root();
+        put("/tmp/x", "");
+        folder = xasprintf("%s/tmp", root);
+        assert_int_equal(chmod(root, 0755), 0);
+        assert_int_equal(chmod(folder, 0555), 0);
+        pid = fork();
+        if (!pid)
+                expect_no_room();
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 0);
+        assert_int_equal(chmod(folder, 0755), 0);
+        drop_root();
 }
 
 TEST(quotas_of_version_2_are_the_least_up_to_the_root)

@@ -174,9 +174,28 @@ TEST(names_of_other_nodes_have_addresses_or_none)
                 skip();
         assert_non_null(strstr(m.facts[1].value, "1"));
         assert_null(strstr(m.facts[1].value, "STREAM"));
+        /* Of each address getent(1) prints a line for each kind of socket. */
+        assert_true(!strchr(m.facts[1].value, ' ') || !strcmp(m.facts[1].value, "::1 127.0.0.1") ||
+                    !strcmp(m.facts[1].value, "127.0.0.1 ::1"));
         assert_string_equal(m.facts[4].value, m.facts[1].value);
         /* Without a network the name server may not answer in time. */
         if (!*m.facts[2].problem)
                 assert_string_equal(m.facts[2].value, "none");
+        checked_finish(&m);
+}
+
+TEST(without_a_usable_getent_names_are_not_known)
+{
+        struct check_name names[] = { { "name.4", (char[]){ "localhost" } } };
+        struct check_order o = { .names = { names, 1 } };
+        struct checked m = { 0 };
+        CLEANUP(free_textp) char *path = xstrdup(getenv("PATH"));
+
+        setenv("PATH", "/no/such/folder", 1);
+        names_check(&m, &o);
+        setenv("PATH", path, 1);
+        assert_int_equal(m.n_facts, 1);
+        assert_string_equal(m.facts[0].value, "");
+        assert_string_equal(m.facts[0].problem, "getent(1) cannot be used");
         checked_finish(&m);
 }
