@@ -34,6 +34,12 @@ lab_hn -H "$TMP/hosts.txt" --label none sh -c "$hello"
 ok 'a damaged agent is replaced or told about' test "$RC" = 0 -o -s "$ERR"
 rm -f "$agent"
 
+lab_hn -H "$TMP/hosts.txt" --label none sh -c umask
+sort -u "$OUT" >placed
+lab_hn -H "$TMP/hosts.txt" --label none sh -c umask
+sort -u "$OUT" >there
+same 'a launch that places the agent leaves the umask alone' placed there
+
 lab_hn -H "$TMP/hosts.txt" --identity nope true
 ok 'a warning comes before the wait for the nodes' awk '/HN214/ { told = 1 } /agent 8/ { exit !told }' "$ERR"
 
