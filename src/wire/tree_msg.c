@@ -12,8 +12,9 @@ static void code_child_agent_order(struct codec *c, struct child_agent_order *m)
         codec_u32(c, &m->options_at);
         codec_bool(c, &m->lent_agent);
         codec_strv(c, &m->argv, MSG_MAX_STRINGS, MSG_MAX_STRING);
-        /* The agent inserts options of its own at this place, behind the name of the program. */
-        codec_require(c, m->options_at && m->options_at <= m->argv.n);
+        /* The agent inserts options of its own at this place, behind the name of the program. No
+         * words: the agent's own program, on the same node. */
+        codec_require(c, m->argv.n ? m->options_at && m->options_at <= m->argv.n : !m->options_at);
         codec_str(c, &m->alias, MSG_MAX_STRING);
         codec_str(c, &m->known_hosts, KNOWN_MAX);
 }

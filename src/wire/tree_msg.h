@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tree_msg: an agent as parent of other agents (--tree)
+ * Tree_msg: an agent as parent of other agents (--tree, hold)
  *
  * MSG_CHILD_AGENT makes the agent run the node's own ssh to another node; from then on MSG_TUNNEL
  * carries the ssh's standard input and output, until the ssh ends or MSG_PRUNE ends it. The bytes
  * in a tunnel are the messages of any other link, other tunnels included. The head chooses the
  * number of a child, one per node. Encoders and decoders as in wire/msg.h.
+ *
+ * Without words MSG_CHILD_AGENT makes the agent start its own program once more, on its own node: a
+ * prepared agent, for a run on a hold. Its bytes pass unseen.
  */
 #pragma once
 
@@ -30,9 +33,9 @@ struct child_agent_order {
         uint32_t number;
         uint32_t options_at; /* argv[0] to here is the program's own; then options may follow */
         bool lent_agent;     /* the login uses the ssh-agent forwarded by the head */
-        struct strv argv;
-        char *alias;       /* name under which @known_hosts has the node's keys */
-        char *known_hosts; /* lines of the file; "" = the node's own files count */
+        struct strv argv;    /* empty: the agent's own program, and all but @number is unused */
+        char *alias;         /* name under which @known_hosts has the node's keys */
+        char *known_hosts;   /* lines of the file; "" = the node's own files count */
 };
 
 enum tunnel_kind {

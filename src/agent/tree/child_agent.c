@@ -5,7 +5,8 @@
  * are to be sent. Bytes in @out come from the head (counted, reported through written() as credit)
  * or from here (inserted, not reported).
  *
- * The end: child_agent_end() closes the stream and sends TERM, KILL after KILL_MS. ended() follows
+ * The end: child_agent_end() closes the stream and sends TERM, KILL after KILL_MS; an agent on this
+ * node has lost its head with the stream, and gets KILL after HERE_KILL_MS. ended() follows
  * when the process was reaped and both streams are closed; a stream kept open by another process is
  * read for DRAIN_MS more and closed.
  */
@@ -13,19 +14,24 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/core/fd_unwatch.h"
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/memory.h"
 #include "base/spawn.h"
+#include "wire/msg.h"
 
 enum {
         KILL_MS = 1000, /* from TERM to KILL */
+        HERE_KILL_MS = MSG_LOST_GRACE_MS + 8000,
         DRAIN_MS = 200, /* from exit to closing: another process may hold the stderr open */
         CHUNK = 64 << 10,
         LAST_CHUNKS = 32, /* read at once after that time */
@@ -34,6 +40,7 @@ enum {
 struct child_agent {
         pid_t pid;
         bool reaped, ended, paused, ending;
+        bool here; /* runs this program, on this node */
         int status;
         int stream, err, image; /* descriptors, -1 = closed; @image: our own file to be sent */
         uv_poll_t on_stream, on_err;
@@ -107,8 +114,9 @@ void child_agent_end(struct child_agent *c)
                 await_last_output(c);
                 return;
         }
-        kill(c->pid, SIGTERM);
-        uv_timer_start(&c->timer, on_child_timeout, KILL_MS, 0);
+        if (!c->here)
+                kill(c->pid, SIGTERM);
+        uv_timer_start(&c->timer, on_child_timeout, c->here ? HERE_KILL_MS : KILL_MS, 0);
 }
 
 void child_agent_reaped(struct child_agent *c, int status)
@@ -278,7 +286,7 @@ void child_agent_pause(struct child_agent *c, bool paused)
 /* --- the beginning ---------------------------------------------------------------------------- */
 
 /* Starts the program with both ends of its stream and a pipe for stderr. */
-static int spawn_ssh(struct child_agent *c, char *const *argv, struct error *err)
+static int spawn_child(struct child_agent *c, char *const *argv, struct error *err)
 {
         int fds[2] = { -1, -1 }, errs[2] = { -1, -1 }, r = fd_pair(fds);
         struct spawn s = { .argv = argv };
@@ -315,7 +323,7 @@ static int watch_child(struct child_agent *c, uv_loop_t *loop, struct error *err
                 c->handles = 3;
                 return 0;
         }
-        err_set(err, -r, "cannot watch ssh: %s", strerror(-r));
+        err_set(err, -r, "cannot watch the child agent: %s", strerror(-r));
         kill(c->pid, SIGKILL); /* the agent reaps the process */
         fd_close(c->err);
         if (c->handles) {
@@ -327,6 +335,22 @@ static int watch_child(struct child_agent *c, uv_loop_t *loop, struct error *err
         return r;
 }
 
+/* Returns a path of this program, malloc'ed: that of its file, which names the process, unless the
+ * file was removed or replaced. */
+static char *find_own_program(void)
+{
+        static const char self[] = "/proc/self/exe";
+        char path[PATH_MAX];
+        ssize_t n = readlink(self, path, sizeof(path) - 1);
+        struct stat at, own;
+
+        path[MAX(n, (ssize_t)0)] = '\0';
+        return n > 0 && stat(path, &at) == 0 && stat(self, &own) == 0 && at.st_dev == own.st_dev &&
+                               at.st_ino == own.st_ino
+                       ? xstrdup(path)
+                       : xstrdup(self);
+}
+
 struct child_agent *child_agent_open(uv_loop_t *loop, const struct child_agent_order *o,
                                      const char *known_hosts, const struct child_agent_ops *ops,
                                      void *ctx, struct error *err)
@@ -335,7 +359,12 @@ struct child_agent *child_agent_open(uv_loop_t *loop, const struct child_agent_o
         struct strv argv = STRV_INIT;
         int r;
 
-        *c = (struct child_agent){ .image = -1, .ops = ops, .ctx = ctx };
+        *c = (struct child_agent){ .image = -1, .ops = ops, .ctx = ctx, .here = !o->argv.n };
+        if (c->here) {
+                CLEANUP(free_textp) char *program = find_own_program();
+
+                strv_push(&argv, program);
+        }
         /* The head's own words, and in between where the keys are. */
         for (size_t i = 0; i < o->argv.n; i++) {
                 if (i == o->options_at && known_hosts) {
@@ -345,7 +374,7 @@ struct child_agent *child_agent_open(uv_loop_t *loop, const struct child_agent_o
                 }
                 strv_push(&argv, o->argv.v[i]);
         }
-        r = spawn_ssh(c, argv.v, err);
+        r = spawn_child(c, argv.v, err);
         strv_finish(&argv);
         if (r < 0) {
                 free(c);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Child_agent: the ssh process to the agent of another node (--tree)
+ * Child_agent: the ssh process to the agent of another node (--tree), or another agent on this node
+ * (hold)
  *
  * A child process with one stream as standard input and output. Bytes of the head are written as
  * fast as the process reads; output is passed on at once, unless paused. No callback runs from
@@ -39,7 +40,8 @@ void child_agent_upload(struct child_agent *c);
 bool child_agent_readable(const struct child_agent *c);
 /* Back pressure: stops or continues reading. */
 void child_agent_pause(struct child_agent *c, bool paused);
-/* Closes the stream, sends TERM now and KILL a second later; ended() follows. */
+/* Closes the stream, sends TERM now and KILL a second later; ended() follows. An agent on this node
+ * gets no TERM, and the time to end its ranks. */
 void child_agent_end(struct child_agent *c);
 /* Takes the @status of waitpid(). */
 void child_agent_reaped(struct child_agent *c, int status);

@@ -9,6 +9,8 @@
  * is silent (check_child_silence), and the end of its silence. A child agent's clock is measured
  * here and sent to the head only before events whose time matters. At the end of a process the
  * child's requests are cancelled first, then TUNNEL_ENDED is sent and the node is dropped.
+ *
+ * A prepared agent of a hold (@own) has neither filter nor pings here: another process is its head.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,7 +37,9 @@ struct child_node {
         struct child_nodes *all;
         uint32_t number;
         struct child_agent *child;           /* NULL only while being opened */
-        struct tunnel_filter *tunnel_filter; /* NULL = cut off */
+        struct tunnel_filter *tunnel_filter; /* NULL = cut off, or @own */
+        bool own;                            /* an agent on this node, prepared for a run */
+        bool pruned;                         /* an @own one: cut off */
         int64_t heard_ns;                    /* time of the last byte, uv_hrtime() */
         int64_t silence_ns;                  /* limit of the watch, 0 = not watched */
         bool silent;                         /* and the head has been told */
@@ -194,6 +198,12 @@ static void on_child_bytes(void *ctx, const void *data, size_t len)
 {
         struct child_node *c = ctx;
 
+        if (c->own && !c->pruned) {
+                pass_up(c, data, len);
+                if (uplink_full(c->all->deps.up))
+                        child_agent_pause(c->child, true);
+                return;
+        }
         if (!c->tunnel_filter) /* cut off: the bytes are of no use */
                 return;
         c->heard_ns = (int64_t)uv_hrtime();
@@ -300,8 +310,10 @@ static int open_child_node(struct child_node *c, const struct child_agent_order 
 
         if (find_child_node(c->all, o->number))
                 return err_set(err, EEXIST, "child node %u is connected already", o->number);
-        c->tunnel_filter = tunnel_filter_create(c->all->deps.relay, &tunnel_filter_ops, c);
-        if (!c->tunnel_filter)
+        c->own = !o->argv.n;
+        if (!c->own)
+                c->tunnel_filter = tunnel_filter_create(c->all->deps.relay, &tunnel_filter_ops, c);
+        if (!c->own && !c->tunnel_filter)
                 return err_set(err, ENOMEM, "out of memory");
         if (write_known_hosts(&c->all->deps, o, &known_hosts, err) == 0)
                 c->child = child_agent_open(c->all->deps.loop, o, known_hosts, &ops, c, err);
@@ -347,6 +359,7 @@ void child_nodes_on_prune(void *nodes, const struct frame *f)
                 return;
         /* First: nothing of a cut-off node may reach the head any more. */
         close_child_filter(c);
+        c->pruned = true;
         child_agent_end(c->child);
 }
 
@@ -372,6 +385,8 @@ void child_nodes_on_tunnel(void *nodes, const struct frame *f)
         if (tunnel_decode(&m, f, NULL) < 0)
                 return;
         c = find_child_node(t, m.child);
+        if (c && c->own && m.kind == TUNNEL_BYTES)
+                child_agent_send(c->child, m.data, m.len, false);
         if (!c || !c->tunnel_filter)
                 return;
         if (m.kind == TUNNEL_BYTES)

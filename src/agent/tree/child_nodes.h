@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Child_nodes: the child agents of this one (--tree)
+ * Child_nodes: the child agents of this one (--tree, hold)
  *
  * Each child node is reached through an ssh process of this node. The frames of its agent pass
  * through a tunnel filter to the head, which speaks to every agent as if directly connected. The
- * ssh processes are children of the agent but not of the attempt.
+ * ssh processes are children of the agent but not of the attempt. The agents that a hold prepares
+ * run on this node, and their bytes pass without a filter: each serves a run of its own.
  */
 #pragma once
 

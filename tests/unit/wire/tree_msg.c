@@ -63,6 +63,26 @@ TEST(options_stand_behind_a_program)
         }
 }
 
+TEST(an_order_without_words_is_one_for_the_agents_own_program)
+{
+        struct child_agent_order m = { .number = 9 };
+        struct buf b = BUF_INIT;
+        struct frame f;
+
+        child_agent_order_encode(&b, &m);
+        f = only_frame(&b, MSG_CHILD_AGENT);
+        assert_int_equal(child_agent_order_decode(&m, &f, NULL), 0);
+        assert_int_equal(m.number, 9);
+        assert_int_equal(m.argv.n, 0);
+        child_agent_order_finish(&m);
+        buf_finish(&b);
+        m = (struct child_agent_order){ .number = 9, .options_at = 1 };
+        child_agent_order_encode(&b, &m);
+        f = only_frame(&b, MSG_CHILD_AGENT);
+        assert_int_equal(child_agent_order_decode(&m, &f, NULL), -EPROTO);
+        buf_finish(&b);
+}
+
 TEST(a_tunnel_has_bytes_or_a_number)
 {
         for (uint8_t kind = 0; kind < TUNNEL_KINDS; kind++) {
