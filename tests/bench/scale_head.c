@@ -41,10 +41,14 @@ static struct {
         struct job *job;
 } head;
 
-static struct transport *make_transport(uv_loop_t *loop, struct error *err UNUSED)
+static struct transport *make_transport(void *ctx UNUSED, uv_loop_t *loop,
+                                        const struct transport_maker *other UNUSED,
+                                        struct error *err UNUSED)
 {
         return transport_sim_create(loop, STEAL(&head.fds), head.scale->n_nodes);
 }
+
+static const struct transport_maker maker = { make_transport, NULL };
 
 static void heard(void *ctx UNUSED, const struct event *e)
 {
@@ -108,7 +112,7 @@ static bool connect_all(void)
         struct job_config c = { .options = &head.o,
                                 .hosts = &head.hosts,
                                 .agent_binaries = &none,
-                                .remote = make_transport,
+                                .remote = &maker,
                                 .events = &head.events,
                                 .ranks = &head.ranks,
                                 .run_id = "scale",

@@ -274,7 +274,7 @@ static void run_job(uint8_t flags)
         struct job_config c = { .options = &run.options,
                                 .hosts = &made.hosts,
                                 .agent_binaries = &none,
-                                .remote = order_agents_transport,
+                                .remote = &order_agents_transport,
                                 .events = &run.events,
                                 .ranks = &run.ranks,
                                 .run_id = "fuzz",

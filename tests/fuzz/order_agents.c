@@ -692,7 +692,9 @@ static void destroy_order_transport(struct transport *t UNUSED)
         uv_close((uv_handle_t *)&all.idle, NULL);
 }
 
-struct transport *order_agents_transport(uv_loop_t *loop, struct error *err UNUSED)
+static struct transport *create_order_transport(void *ctx UNUSED, uv_loop_t *loop,
+                                                const struct transport_maker *other UNUSED,
+                                                struct error *err UNUSED)
 {
         static const struct transport_ops ops = { .open = open_order_link,
                                                   .close = close_order_link,
@@ -703,6 +705,8 @@ struct transport *order_agents_transport(uv_loop_t *loop, struct error *err UNUS
         uv_idle_start(&all.idle, on_idle);
         return &all.transport;
 }
+
+const struct transport_maker order_agents_transport = { create_order_transport, NULL };
 
 void order_agents_begin(const uint8_t *data, size_t size, struct order_hooks hooks)
 {

@@ -25,7 +25,7 @@ struct order_hooks {
 void order_agents_begin(const uint8_t *data, size_t size, struct order_hooks hooks);
 void order_agents_end(void);
 /* job_config.remote */
-struct transport *order_agents_transport(uv_loop_t *loop, struct error *err);
+extern const struct transport_maker order_agents_transport;
 
 /* Whether the agent, and its parent, have done only honest steps. */
 bool order_agent_is_clean(int node);

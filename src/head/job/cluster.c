@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Two transports serve a job: one for nodes that are this machine, and one for all others, by
- * dial-in, by calls of agents, by a program of the site or by ssh. With --tree a third one reaches
+ * dial-in, by calls of agents, by a program of the site or by ssh; a run on a hold has a third in
+ * front of the second (head/hold/transport_hold.h). With --tree a third one reaches
  * nodes through the agents of their parents (cluster_tree.c). A node that fails early, for a reason
  * that time may mend, is tried again with a pause that doubles up to RETRY_MOST_MS, until the time
  * of ssh.connect_retry is over; all such nodes share one timer.
@@ -11,6 +12,7 @@
  */
 #include "head/job/cluster.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,13 +56,35 @@ void cluster_init_timer(const struct cluster *c, uv_timer_t *t, void *data)
         uv_unref((uv_handle_t *)t);
 }
 
-/* The first match decides: nodes dial in, the caller brings a transport, --via or --ssh-command
- * names a program; libssh serves all other jobs. */
+/* Creates the transport to hosts that are not this machine. The first match decides: nodes dial in,
+ * --via or --ssh-command names a program; libssh serves all other jobs. NULL with @err. */
+static struct transport *create_remote(void *ctx, uv_loop_t *loop,
+                                       const struct transport_maker *other UNUSED,
+                                       struct error *err)
+{
+        struct cluster *c = ctx;
+        const struct job_config *config = c->config;
+        const struct options *o = c->options;
+
+        c->ssh.command = bootstrap_command(config->agent_binaries, config->container);
+        if (config->dial_in)
+                return transport_dial_in_create(loop, config->dial_in, err);
+        if (program_link_calls(o->via))
+                return transport_call_create(loop, &c->call, err);
+        if (!program_link_is_ssh(o->via))
+                return transport_program_create(loop, o->via, c->ssh.command, err);
+        if (o->ssh_command)
+                return transport_command_create(loop, &c->ssh, err);
+        return ssh_loader_create(loop, &c->ssh, err);
+}
+
 int cluster_open(struct cluster *c, const struct job_config *config, struct error *err)
 {
+        const struct transport_maker cold = { create_remote, c };
         const struct options *o = c->options;
         bool any_remote = false;
 
+        c->config = config;
         for (size_t i = 0; i < c->hosts->n; i++) {
                 if (!c->hosts->v[i].local)
                         any_remote = true;
@@ -78,9 +102,7 @@ int cluster_open(struct cluster *c, const struct job_config *config, struct erro
         }
         if (!any_remote)
                 return 0;
-        c->command = bootstrap_command(config->agent_binaries, config->container);
         c->ssh = (struct ssh_options){
-                .command = c->command,
                 .config_file = o->ssh_config,
                 .user = o->user,
                 .port = o->port,
@@ -100,18 +122,9 @@ int cluster_open(struct cluster *c, const struct job_config *config, struct erro
                                          .container = config->container,
                                          .hosts = c->hosts->n,
                                          .deadline_ms = o->start_timeout_ms };
-        if (config->dial_in)
-                c->remote = transport_dial_in_create(c->loop, config->dial_in, err);
-        else if (config->remote)
-                c->remote = config->remote(c->loop, err);
-        else if (program_link_calls(o->via))
-                c->remote = transport_call_create(c->loop, &c->call, err);
-        else if (!program_link_is_ssh(o->via))
-                c->remote = transport_program_create(c->loop, o->via, c->command, err);
-        else if (o->ssh_command)
-                c->remote = transport_command_create(c->loop, &c->ssh, err);
-        else
-                c->remote = ssh_loader_create(c->loop, &c->ssh, err);
+        c->remote = config->remote
+                            ? config->remote->create(config->remote->ctx, c->loop, &cold, err)
+                            : create_remote(c, c->loop, NULL, err);
         return c->remote ? cluster_tree_open(c, err) : -err->code;
 }
 
@@ -240,7 +253,7 @@ void cluster_finish(struct cluster *c)
         for (size_t i = 0; i < c->n_nodes; i++)
                 node_finish(&c->nodes[i]);
         free(c->nodes);
-        free(c->command);
+        free((char *)(uintptr_t)c->ssh.command);
         for (size_t i = 0; i < ARRAY_SIZE(c->notices); i++)
                 strv_finish(&c->notices[i]);
 }

@@ -42,9 +42,9 @@ struct cluster {
         size_t failed, running;                  /* in these states */
         size_t n_carried;                        /* reached through the agents of other nodes */
         struct transport *local, *remote, *tree; /* NULL = not needed */
-        struct ssh_options ssh;
+        const struct job_config *config;
+        struct ssh_options ssh; /* .command is owned */
         struct call_options call;
-        char *command;                     /* the remote command of ssh */
         struct send_queue send_queue;      /* sends n->out at the end of a turn of the loop */
         struct strv notices[LINK_NOTICES]; /* about logins, not yet told */
         struct node_retry retry;

@@ -85,8 +85,8 @@ struct job_config {
         const char *agent_path; /* for hosts of this machine */
         char *container;        /* for agents, container_order_encode(); NULL = none */
         /* Creates the transport to all other hosts in place of ssh; NULL = ssh as the options say.
-         * The job takes the transport over. NULL with @err: failed. */
-        struct transport *(*remote)(uv_loop_t *loop, struct error *err);
+         * The job takes the transport over. */
+        const struct transport_maker *remote;
         struct dial_in *dial_in; /* the nodes dial in; NULL = they are reached. Outlives the job */
         struct events *events;
         struct rank_board *ranks;   /* listens to @events */

@@ -99,8 +99,11 @@ static void on_node_alloc(uv_handle_t *h, size_t size, uv_buf_t *ret)
 static void end_node_stream(struct node *n, ssize_t status)
 {
         struct link_failure why = { .phase = LINK_OPEN, .cause = LINK_ENDED };
+        struct link *l = n->io->link;
         bool was_ended = n->ended;
 
+        if (!n->failure && n->state == NODE_RUNNING && l && l->transport->ops->explain)
+                l->transport->ops->explain(l);
         n->ended = true;
         if (n->state == NODE_GREETING) {
                 if (n->failure)

@@ -5,12 +5,13 @@
  * A transport opens links. A link starts ONE remote command (or local process) and hands back a
  * stream descriptor joined to stdin and stdout. All protocol, such as the upload of the agent, is
  * above, on that descriptor. All callbacks run on the main loop's thread, never from inside the
- * call that opens or closes.
+ * call that opens or closes, and from inside explain() only ended().
  *
  *   transport_process forks the agent, the site's own ssh (--ssh-command), or another program
  *                     (--start-with), over a socketpair
  *   transport_ssh     libssh, in a small pool of threads
  *   transport_tree    goes through another node's agent (--tree), without a descriptor
+ *   transport_hold    has the agents of a hold (--hold), and one of the others for further hosts
  */
 #pragma once
 
@@ -138,6 +139,9 @@ struct transport_ops {
         /* close() of a link whose agent has not answered: also ends a process of this machine that
          * may still be connecting. NULL: close() does all. */
         void (*abandon)(struct link *l);
+        /* The descriptor has ended, without a reason so far: calls ended() within this call if the
+         * reason is known, or comes at once. NULL: ended() comes by itself. */
+        void (*explain)(struct link *l);
         void (*destroy)(struct transport *t);
         /* Links without a descriptor: consumes as many bytes of @out as there is credit for. */
         void (*send)(struct link *l, struct buf *out);
@@ -153,6 +157,14 @@ struct transport {
 };
 struct link {
         struct transport *transport;
+};
+
+/* What makes a transport. */
+struct transport_maker {
+        /* @other makes the transport that would be used without this maker. NULL with @err. */
+        struct transport *(*create)(void *ctx, uv_loop_t *loop, const struct transport_maker *other,
+                                    struct error *err);
+        void *ctx;
 };
 
 static inline struct link *link_open(struct transport *t, const struct link_target *to,
