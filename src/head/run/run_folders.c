@@ -16,7 +16,7 @@
 
 #include "base/memory.h"
 
-enum { RUN_NAME_ROOM = 24 }; /* "/RUN.sock" */
+enum { RUN_NAME_ROOM = 32 }; /* "/RUN.sock", "/holds/KEY.sock" */
 
 /* Finds @path, or makes the folder; follows no link, since anybody may write in /tmp. */
 static int own_folder(const char *path, bool make, struct error *err)
@@ -37,6 +37,29 @@ static int own_folder(const char *path, bool make, struct error *err)
         return 0;
 }
 
+static bool is_usable_runtime(const char *path)
+{
+        return path && *path == '/' &&
+               strlen(path) + sizeof("/hnlaunch") + RUN_NAME_ROOM <=
+                       sizeof(((struct sockaddr_un *)NULL)->sun_path);
+}
+
+char *run_folders_sockets_path(void)
+{
+        const char *runtime = getenv("XDG_RUNTIME_DIR");
+
+        return is_usable_runtime(runtime) ? xasprintf("%s/hnlaunch", runtime)
+                                          : xasprintf("/tmp/hnlaunch-%u", (unsigned)geteuid());
+}
+
+int run_folders_own(const char *path, bool make, struct error *err)
+{
+        CLEANUP(free_textp) char *parent = xstrndup(path, (size_t)(strrchr(path, '/') - path));
+        int r = own_folder(parent, make, err);
+
+        return r < 0 ? r : own_folder(path, make, err);
+}
+
 char *run_folders_sockets(bool make, struct error *err)
 {
         const char *runtime = getenv("XDG_RUNTIME_DIR");
@@ -45,9 +68,7 @@ char *run_folders_sockets(bool make, struct error *err)
 
         /* XDG_RUNTIME_DIR may be too long for the path of a socket, missing from the file system in
          * a login without a session, or another user's (su). */
-        if (runtime && *runtime == '/' && stat(runtime, &st) == 0 && st.st_uid == geteuid() &&
-            strlen(runtime) + sizeof("/hnlaunch") + RUN_NAME_ROOM <=
-                    sizeof(((struct sockaddr_un *)NULL)->sun_path))
+        if (is_usable_runtime(runtime) && stat(runtime, &st) == 0 && st.st_uid == geteuid())
                 path = xasprintf("%s/hnlaunch", runtime);
         else
                 path = xasprintf("/tmp/hnlaunch-%u", (unsigned)geteuid());

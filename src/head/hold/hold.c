@@ -1,0 +1,609 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A client makes one request. `info` and `release` are answered, and the connection ends. `take`
+ * keeps the connection: the run has the nodes until the connection ends, and gets a line for each
+ * change:
+ *
+ *   {"nodes": [0, 3]}             agents, a descriptor each, in this order
+ *   {"absent": [1], "why": ...}   the run is to connect to these itself
+ *   {"lost": 0, "fact": ...}      the hold has lost a node that the run has
+ *
+ * Numbers count the hosts of the request. A node whose next agent is still being prepared is given
+ * when that is ready. A run that has just ended may not have been noticed yet: a node is in use
+ * only while its run's connection is open.
+ */
+#include "head/hold/hold.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "head/core/json_text.h"
+#include "head/hold/hold_match.h"
+#include "head/hold/hold_socket.h"
+#include "head/hold/prepared.h"
+#include "head/term/diag.h"
+
+enum { REQUEST_MAX = 16 << 20, CLIENTS_MAX = 256, BACKLOG = 64, READ_SIZE = 16 << 10 };
+
+struct hold_client {
+        uv_pipe_t pipe;
+        struct hold *hold;
+        struct hold_client *next;
+        struct buf in;
+        uint64_t number; /* never used again */
+        char *run;       /* has taken nodes; NULL = not */
+};
+
+/* A host of the hold. */
+struct held_node {
+        struct hold_client *user; /* NULL = no run has the node */
+        size_t number;            /* of the host in the run's request */
+        bool waits;               /* the run waits for the agent */
+};
+
+struct hold {
+        struct hold_config config;
+        uv_loop_t *loop;
+        struct hold_nodes nodes;
+        struct prepared_agents *agents;
+        json_t *names; /* object: name of a host -> index */
+        struct held_node *v;
+        uv_pipe_t listener;
+        uv_timer_t idle;
+        char *path;
+        struct hold_client *clients;
+        size_t n_clients, n_runs;
+        uint64_t last_number;
+        int64_t idle_ns; /* clock_ns() of the end of the last run, or of the start */
+        size_t n_ready;  /* of the first hosts, since the start */
+        bool released, closing;
+        int open; /* handles not yet closed, and the struct */
+};
+
+static void unref_hold(struct hold *h)
+{
+        if (--h->open)
+                return;
+        json_decref(h->names);
+        free(h->path);
+        free(h->v);
+        free(h);
+}
+
+/* --- idle ------------------------------------------------------------------------------------- */
+
+static void on_idle(uv_timer_t *t)
+{
+        struct hold *h = t->data;
+
+        h->config.ended(h->config.ctx, "no run has used it");
+}
+
+/* Nothing uses the hold from now on. */
+static void begin_idle(struct hold *h)
+{
+        h->idle_ns = clock_ns();
+        if (h->closing || h->n_runs)
+                return;
+        if (h->released)
+                h->config.ended(h->config.ctx, "it was released");
+        else if (h->config.idle_ms >= 0)
+                uv_timer_start(&h->idle, on_idle, (uint64_t)h->config.idle_ms, 0);
+}
+
+/* --- clients ---------------------------------------------------------------------------------- */
+
+static void on_client_closed(uv_handle_t *handle)
+{
+        struct hold_client *c = handle->data;
+        struct hold *h = c->hold;
+
+        buf_finish(&c->in);
+        free(c->run);
+        free(c);
+        unref_hold(h);
+}
+
+/* Closes the connection; the nodes of a run are free again. */
+static void drop_hold_client(struct hold_client *c)
+{
+        struct hold *h = c->hold;
+        struct hold_client **at = &h->clients;
+
+        if (uv_is_closing((uv_handle_t *)&c->pipe))
+                return;
+        while (*at != c)
+                at = &(*at)->next;
+        *at = c->next;
+        h->n_clients--;
+        uv_close((uv_handle_t *)&c->pipe, on_client_closed);
+        if (!c->run)
+                return;
+        for (size_t i = 0; i < h->config.hosts->n; i++)
+                if (h->v[i].user == c)
+                        h->v[i] = (struct held_node){ 0 };
+        h->n_runs--;
+        begin_idle(h);
+}
+
+static int client_fd(const struct hold_client *c)
+{
+        uv_os_fd_t fd = -1;
+
+        uv_fileno((const uv_handle_t *)&c->pipe, &fd);
+        return fd;
+}
+
+/* Sends a line, which is taken, with descriptors, which are closed. */
+static void send_to_client(struct hold_client *c, json_t *line, const int *fds, size_t n)
+{
+        CLEANUP(free_textp) char *text = json_dump_plain(line, JSON_COMPACT);
+        CLEANUP(free_textp) char *whole = xasprintf("%s\n", text);
+
+        json_decref(line);
+        if (hold_socket_send(client_fd(c), whole, fds, n) < 0)
+                drop_hold_client(c);
+        for (size_t i = 0; i < n; i++)
+                close(fds[i]);
+}
+
+static void refuse_client(struct hold_client *c, json_t *answer)
+{
+        send_to_client(c, answer, NULL, 0);
+        drop_hold_client(c);
+}
+
+/* --- nodes for a run -------------------------------------------------------------------------- */
+
+/* Sent to a run together. */
+struct grants {
+        struct hold_client *to;
+        json_t *nodes, *absent;
+        int fds[HOLD_FDS_MAX];
+        size_t n;
+};
+
+static void send_grants(struct grants *g)
+{
+        struct hold_client *c = g->to;
+
+        if (g->n)
+                send_to_client(c, json_pack("{s:O}", "nodes", g->nodes), g->fds, g->n);
+        if (json_array_size(g->absent) && !uv_is_closing((uv_handle_t *)&c->pipe))
+                send_to_client(c,
+                               json_pack("{s:O, s:s}", "absent", g->absent, "why",
+                                         "the hold has no agent there"),
+                               NULL, 0);
+        json_array_clear(g->nodes);
+        json_array_clear(g->absent);
+        g->n = 0;
+}
+
+/* Gives the agent of node @i to a waiting run, once the agent is ready. */
+static void grant_node(struct hold *h, size_t i, struct grants *g)
+{
+        struct held_node *n = &h->v[i];
+        enum prepared_state state = prepared_state(h->agents, i);
+        int fd;
+
+        if (!n->waits || state == PREPARED_NOT_YET)
+                return;
+        n->waits = false;
+        fd = state == PREPARED_READY ? prepared_take(h->agents, i, n->user->number) : -1;
+        json_array_append_new(fd < 0 ? g->absent : g->nodes, json_integer((json_int_t)n->number));
+        if (fd >= 0)
+                g->fds[g->n++] = fd;
+        if (fd < 0)
+                *n = (struct held_node){ 0 };
+        if (g->n == HOLD_FDS_MAX)
+                send_grants(g);
+}
+
+/* The agent of node @i is ready, and no run has the node: work that makes the next start faster
+ * belongs here. */
+static void use_leisure(struct hold *h UNUSED, size_t i UNUSED)
+{
+}
+
+static void on_agent_changed(void *ctx, size_t i)
+{
+        struct hold *h = ctx;
+        struct grants g = { .to = h->v[i].user };
+
+        if (!g.to) {
+                if (prepared_state(h->agents, i) == PREPARED_READY)
+                        use_leisure(h, i);
+                return;
+        }
+        g.nodes = json_array();
+        g.absent = json_array();
+        grant_node(h, i, &g);
+        send_grants(&g);
+        json_decref(g.nodes);
+        json_decref(g.absent);
+}
+
+static void tell_agent_end(struct hold *h, size_t i, const struct link_failure *why);
+
+/* In the words of ssh: an agent of the hold ends as one of a login. */
+static void on_agent_ended(void *ctx, size_t i, uint64_t run, int status)
+{
+        struct link_failure why = { .phase = LINK_OPEN, .cause = LINK_ENDED };
+        const struct hold_client *user = ((struct hold *)ctx)->v[i].user;
+        int signo = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+
+        if (signo)
+                snprintf(why.fact, sizeof(why.fact), "the remote command was killed by SIG%s",
+                         sigabbrev_np(signo));
+        else
+                snprintf(why.fact, sizeof(why.fact), "the remote command ended with exit code %d",
+                         WEXITSTATUS(status));
+        if (user && user->number == run)
+                tell_agent_end(ctx, i, &why);
+}
+
+/* Whether the run of a client is over, although the end was not noticed yet. */
+static bool is_run_over(const struct hold_client *c)
+{
+        struct pollfd p = { .fd = client_fd(c), .events = POLLRDHUP };
+
+        return poll(&p, 1, 0) > 0 && p.revents & (POLLRDHUP | POLLHUP | POLLERR);
+}
+
+/* Finds the hosts of a request. 0; or -1 with @ret_answer, the refusal. */
+static int find_hosts(struct hold *h, const json_t *hosts, size_t *to, json_t **ret_answer)
+{
+        const json_t *host;
+        size_t k;
+
+        json_array_foreach(hosts, k, host)
+        {
+                const json_t *at = json_object_get(h->names, json_string_value(host));
+                struct hold_client *user;
+
+                to[k] = at ? (size_t)json_integer_value(at) : 0;
+                user = at ? h->v[to[k]].user : NULL;
+                if (user && is_run_over(user)) {
+                        drop_hold_client(user);
+                        user = NULL;
+                }
+                if (at && !user)
+                        continue;
+                *ret_answer = at ? json_pack("{s:s, s:O, s:s, s:i}", "used", user->run, "host",
+                                             host, "hold", h->config.id, "pid", (int)getpid())
+                                 : json_pack("{s:O}", "missing", host);
+                return -1;
+        }
+        return 0;
+}
+
+/* A run wants agents on all hosts of the request, or none. */
+static void give_nodes(struct hold_client *c, const json_t *request)
+{
+        struct hold *h = c->hold;
+        const json_t *hosts = json_object_get(request, "hosts");
+        const char *run = json_string_value(json_object_get(request, "run"));
+        size_t n = json_array_size(hosts), *at;
+        CLEANUP(free_textp)
+        char *other =
+                hold_match_difference(json_object_get(request, "settings"), h->config.settings);
+        struct grants g = { .to = c };
+        json_t *refusal = NULL;
+
+        if (c->run || !run || !n || h->released) {
+                refuse_client(c,
+                              json_pack("{s:s}", "error",
+                                        h->released ? "it was released" : "a malformed request"));
+                return;
+        }
+        if (*other) {
+                refuse_client(c, json_pack("{s:s}", "differs", other));
+                return;
+        }
+        at = xcalloc(n, sizeof(*at));
+        if (find_hosts(h, hosts, at, &refusal) < 0) {
+                free(at);
+                refuse_client(c, refusal);
+                return;
+        }
+        c->run = xstrdup(run);
+        h->n_runs++;
+        uv_timer_stop(&h->idle);
+        send_to_client(
+                c,
+                json_pack("{s:b, s:s, s:i}", "ok", 1, "hold", h->config.id, "pid", (int)getpid()),
+                NULL, 0);
+        g.nodes = json_array();
+        g.absent = json_array();
+        for (size_t k = 0; k < n && !uv_is_closing((uv_handle_t *)&c->pipe); k++)
+                h->v[at[k]] = (struct held_node){ .user = c, .number = k, .waits = true };
+        for (size_t k = 0; k < n && !uv_is_closing((uv_handle_t *)&c->pipe); k++)
+                grant_node(h, at[k], &g);
+        send_grants(&g);
+        json_decref(g.nodes);
+        json_decref(g.absent);
+        free(at);
+}
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+/* Returns the resident memory of this process in bytes, 0 = unknown. */
+static int64_t own_memory(void)
+{
+        long pages = 0;
+        FILE *f = fopen("/proc/self/statm", "re");
+
+        if (f && fscanf(f, "%*d %ld", &pages) != 1)
+                pages = 0;
+        if (f)
+                fclose(f);
+        return pages * sysconf(_SC_PAGESIZE);
+}
+
+/* Returns the hold as `ps` shows it, a new reference. */
+static json_t *describe_hold(const struct hold *h)
+{
+        int64_t now = clock_ns();
+        json_t *hosts = json_array(), *runs = json_array();
+        size_t ready = 0;
+
+        for (size_t i = 0; i < h->config.hosts->n; i++) {
+                CLEANUP(free_textp) char *name = hold_match_host(&h->config.hosts->v[i]);
+
+                if (h->config.hosts->v[i].local)
+                        continue;
+                json_array_append_new(hosts, json_text(name));
+                ready += h->nodes.out(h->nodes.ctx, i) != NULL;
+        }
+        for (const struct hold_client *c = h->clients; c; c = c->next)
+                if (c->run)
+                        json_array_append_new(runs, json_text(c->run));
+        return json_pack("{s:s, s:i, s:o, s:I, s:I, s:I, s:o, s:I, s:O, s:b}", "hold", h->config.id,
+                         "pid", (int)getpid(), "hosts", hosts, "nodes_ready", (json_int_t)ready,
+                         "memory", (json_int_t)own_memory(), "us",
+                         (json_int_t)((now - h->config.start_ns) / 1000), "used_by", runs,
+                         "idle_left_ms",
+                         h->n_runs || h->config.idle_ms < 0
+                                 ? (json_int_t)-1
+                                 : (json_int_t)(h->config.idle_ms - (now - h->idle_ns) / 1000000),
+                         "settings", h->config.settings, "released", h->released);
+}
+
+static void release_hold(struct hold_client *c)
+{
+        struct hold *h = c->hold;
+        json_t *answer = describe_hold(h);
+
+        h->released = true;
+        refuse_client(c, answer);
+        begin_idle(h);
+}
+
+static void obey_client(struct hold_client *c, const json_t *request)
+{
+        const char *what = json_string_value(json_object_get(request, "do"));
+
+        if (what && !strcmp(what, "take"))
+                give_nodes(c, request);
+        else if (what && !strcmp(what, "info"))
+                refuse_client(c, describe_hold(c->hold));
+        else if (what && !strcmp(what, "release"))
+                release_hold(c);
+        else
+                refuse_client(c, json_pack("{s:s}", "error", "an unknown request"));
+}
+
+static void on_client_alloc(uv_handle_t *handle, size_t size UNUSED, uv_buf_t *ret)
+{
+        struct hold_client *c = handle->data;
+        char *room = buf_len(&c->in) < REQUEST_MAX ? buf_reserve(&c->in, READ_SIZE) : NULL;
+
+        *ret = uv_buf_init(room, room ? READ_SIZE : 0);
+}
+
+/* A run says nothing more behind the request, until the end. */
+static void on_client_read(uv_stream_t *s, ssize_t n, const uv_buf_t *b UNUSED)
+{
+        struct hold_client *c = s->data;
+        const unsigned char *end;
+        json_t *request;
+        size_t len;
+
+        if (n < 0) {
+                drop_hold_client(c);
+                return;
+        }
+        buf_advance(&c->in, (size_t)n);
+        end = memchr(buf_data(&c->in), '\n', buf_len(&c->in));
+        if (!end)
+                return;
+        len = (size_t)(end - buf_data(&c->in)) + 1;
+        request = json_loadb((const char *)buf_data(&c->in), len, 0, NULL);
+        buf_finish(&c->in);
+        obey_client(c, request);
+        json_decref(request);
+}
+
+static bool is_of_user(const struct hold_client *c)
+{
+        struct ucred peer;
+        socklen_t len = sizeof(peer);
+
+        return getsockopt(client_fd(c), SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
+               peer.uid == geteuid();
+}
+
+static void on_hold_connection(uv_stream_t *listener, int status)
+{
+        struct hold *h = listener->data;
+        struct hold_client *c;
+
+        if (status < 0)
+                return;
+        c = xcalloc(1, sizeof(*c));
+        c->hold = h;
+        c->number = ++h->last_number;
+        c->pipe.data = c;
+        uv_pipe_init(h->loop, &c->pipe, 0);
+        h->open++;
+        c->next = h->clients;
+        h->clients = c;
+        h->n_clients++;
+        if (uv_accept(listener, (uv_stream_t *)&c->pipe) < 0 || !is_of_user(c) ||
+            h->n_clients > CLIENTS_MAX ||
+            uv_read_start((uv_stream_t *)&c->pipe, on_client_alloc, on_client_read) < 0)
+                drop_hold_client(c);
+}
+
+/* --- life cycle ------------------------------------------------------------------------------- */
+
+/* Lists the hosts that take part. */
+static json_t *list_held_hosts(const struct hosts *hosts, json_t *list)
+{
+        json_t *names = json_object();
+
+        for (size_t i = 0; i < hosts->n; i++) {
+                CLEANUP(free_textp) char *name = hold_match_host(&hosts->v[i]);
+
+                if (hosts->v[i].local)
+                        continue;
+                json_object_set_new(names, name, json_integer((json_int_t)i));
+                json_array_append_new(list, json_text(name));
+        }
+        return names;
+}
+
+/* Listens at @path, unless another hold does. 0 or -errno with @err. */
+static int listen_for_runs(struct hold *h, struct error *err)
+{
+        json_t *other = NULL;
+        int fd =
+                hold_socket_ask(h->path, json_pack("{s:s}", "do", "info"), &other, NULL, NULL, err);
+        int r;
+
+        if (fd >= 0) {
+                err_set(err, EADDRINUSE, "%s", json_member(other, "hold"));
+                json_decref(other);
+                fd_close(fd);
+                return -EADDRINUSE;
+        }
+        if (err->code == ECONNREFUSED)
+                unlink(h->path);
+        r = uv_pipe_bind(&h->listener, h->path);
+        if (r == 0)
+                r = uv_listen((uv_stream_t *)&h->listener, BACKLOG, on_hold_connection);
+        return r < 0 ? err_set(err, -r, "cannot listen at %s: %s", h->path, strerror(-r)) : 0;
+}
+
+static void on_hold_handle_closed(uv_handle_t *handle)
+{
+        unref_hold(handle->data);
+}
+
+struct hold *hold_open(uv_loop_t *loop, const struct hold_nodes *nodes, const struct hold_config *c,
+                       struct error *err)
+{
+        static const struct prepared_ops ops = { .changed = on_agent_changed,
+                                                 .ended = on_agent_ended };
+        struct hold *h = xcalloc(1, sizeof(*h));
+        json_t *list = json_array();
+        CLEANUP(free_textp) char *key = NULL;
+
+        *h = (struct hold){ .config = *c, .loop = loop, .nodes = *nodes, .open = 3 };
+        h->names = list_held_hosts(c->hosts, list);
+        h->v = xcalloc(c->hosts->n, sizeof(*h->v));
+        h->agents = prepared_create(loop, nodes, c->hosts->n, &ops, h);
+        uv_pipe_init(loop, &h->listener, 0);
+        uv_timer_init(loop, &h->idle);
+        h->listener.data = h->idle.data = h;
+        key = hold_match_key(c->settings, list);
+        json_decref(list);
+        h->path = hold_socket_path(key, true, err);
+        if (!h->path || listen_for_runs(h, err) < 0) {
+                free(h->path);
+                h->path = NULL; /* of another hold */
+                hold_close(h);
+                hold_free(h);
+                return NULL;
+        }
+        for (size_t i = 0; i < c->hosts->n; i++)
+                if (!c->hosts->v[i].local)
+                        prepared_begin(h->agents, i);
+        begin_idle(h);
+        return h;
+}
+
+bool hold_is_ready(struct hold *h)
+{
+        while (h->n_ready < h->config.hosts->n &&
+               (h->config.hosts->v[h->n_ready].local ||
+                prepared_state(h->agents, h->n_ready) != PREPARED_NOT_YET))
+                h->n_ready++;
+        return h->n_ready == h->config.hosts->n;
+}
+
+int hold_receive(struct hold *h, size_t i, const struct frame *f, struct error *err)
+{
+        return prepared_receive(h->agents, i, f, err);
+}
+
+/* Tells the run of node @i how the link to the agent has ended. */
+static void tell_agent_end(struct hold *h, size_t i, const struct link_failure *why)
+{
+        send_to_client(h->v[i].user,
+                       json_pack("{s:I, s:o, s:i, s:i, s:b}", "lost", (json_int_t)h->v[i].number,
+                                 "fact", json_text(why->fact), "cause", (int)why->cause, "phase",
+                                 (int)why->phase, "one_sided", why->one_sided),
+                       NULL, 0);
+}
+
+void hold_lose_node(struct hold *h, size_t i, const struct link_failure *why)
+{
+        static const struct link_failure unknown = { .phase = LINK_OPEN,
+                                                     .cause = LINK_ENDED,
+                                                     .fact = "connection lost" };
+
+        /* The reason first: the end of the stream has none. */
+        if (h->v[i].user && !h->v[i].waits)
+                tell_agent_end(h, i, why ? why : &unknown);
+        prepared_lost(h->agents, i);
+}
+
+void hold_close(struct hold *h)
+{
+        if (h->closing)
+                return;
+        h->closing = true;
+        if (h->path)
+                unlink(h->path);
+        if (h->path) {
+                CLEANUP(free_textp) char *folder = hold_socket_folder();
+
+                /* Only the last hold finds empty folders. */
+                if (rmdir(folder) == 0) {
+                        *strrchr(folder, '/') = '\0';
+                        rmdir(folder);
+                }
+        }
+        while (h->clients)
+                drop_hold_client(h->clients);
+        uv_close((uv_handle_t *)&h->listener, on_hold_handle_closed);
+        uv_close((uv_handle_t *)&h->idle, on_hold_handle_closed);
+        prepared_close(h->agents);
+}
+
+void hold_free(struct hold *h)
+{
+        prepared_destroy(h->agents);
+        h->agents = NULL;
+        unref_hold(h);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Hold: agents that wait for runs, in the process of `hnlaunch hold`
+ *
+ * Listens for runs of the same user (head/hold/hold_socket.h), and gives prepared agents to each
+ * (head/hold/prepared.h). A node serves one run at a time. Loop's thread only.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "head/hold/prepared.h"
+#include "head/hosts/hosts.h"
+#include "head/nodes/transport.h"
+
+struct hold;
+
+struct hold_config {
+        const char *id;
+        const struct hosts *hosts;
+        json_t *settings; /* hold_match_settings(); lent */
+        int64_t idle_ms;  /* the hold ends after so much time without a run; DURATION_NEVER */
+        int64_t start_ns; /* clock_ns() of the start */
+        /* The hold was released, or has had no run for idle_ms, and is to end. */
+        void (*ended)(void *ctx, const char *why);
+        void *ctx;
+};
+
+/* Listens for runs, and prepares agents on the @nodes, one for each host; hosts of this machine
+ * take no part. All is borrowed. NULL with @err: -EADDRINUSE, such a hold is there already.
+ */
+struct hold *hold_open(uv_loop_t *loop, const struct hold_nodes *nodes, const struct hold_config *c,
+                       struct error *err);
+/* Whether an agent is prepared on each node, lost nodes aside. */
+bool hold_is_ready(struct hold *h);
+/* Takes a TUNNEL of node @i. Negative with @err: malformed. */
+int hold_receive(struct hold *h, size_t i, const struct frame *f, struct error *err);
+/* Node @i is lost. @why may be NULL. */
+void hold_lose_node(struct hold *h, size_t i, const struct link_failure *why);
+/* Removes the socket and ends all prepared agents. Their runs lose their nodes. */
+void hold_close(struct hold *h);
+/* Frees the memory when the loop has turned. */
+void hold_free(struct hold *h);
