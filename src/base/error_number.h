@@ -177,6 +177,14 @@ enum error_number {
         /* fitness of nodes */
         HN_UNFIT_NODES = 610,
         HN_ODD_NODES = 611,
+        /* holds */
+        HN_HOLD_USED = 630,
+        HN_NO_HOLD = 631,
+        HN_HOLD_DIFFERS = 632,
+        HN_HOLD_SILENT = 633,
+        HN_HOLD_EXISTS = 634,
+        HN_HOLD_SOCKET = 635,
+        HN_HOLD_NO_NODE = 636,
         /* options and configuration */
         HN_UNKNOWN_OPTION = 701,
         HN_OPTION_ARGUMENT = 702,

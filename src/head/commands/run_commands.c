@@ -26,6 +26,7 @@
 #include "base/printable.h"
 #include "head/attach/attach.h"
 #include "head/commands/run_bad.h"
+#include "head/commands/run_holds.h"
 #include "head/commands/run_hosts.h"
 #include "head/commands/run_logs.h"
 #include "head/commands/run_ps.h"
@@ -544,13 +545,15 @@ int run_commands_do(const struct options *o, struct diags *d)
         const struct run *r;
         int rc;
 
-        /* These three concern no run. */
+        /* These four concern no run. */
         if (o->command == COMMAND_BAD)
                 return run_bad_do(o, d);
         if (o->command == COMMAND_HOSTS)
                 return run_hosts_print(o, d);
         if (o->command == COMMAND_TRUST)
                 return run_trust_do(o, d);
+        if (o->command == COMMAND_RELEASE)
+                return run_holds_release(o, d);
         rc = check_signal_place(o, d);
         rc = rc ? rc : check_words(o, d);
         if (rc || o->command == COMMAND_PS)

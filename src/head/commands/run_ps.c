@@ -4,10 +4,11 @@
  * running runs first and a few ended ones below. The column LEFT is shown only if a run has an
  * estimate, on a terminal STEP only if a run has told a step; a narrow terminal has fewer columns
  * (text_table.h). --json prints the same runs with the fields of their descriptions. --watch
- * repeats until the reader of standard output is gone.
+ * repeats until the reader of standard output is gone. Holds follow in a table of their own.
  */
 #include "head/commands/run_ps.h"
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -20,6 +21,7 @@
 #include "base/format.h"
 #include "base/memory.h"
 #include "base/strv.h"
+#include "head/commands/run_holds.h"
 #include "head/core/json_text.h"
 #include "head/core/shell_words.h"
 #include "head/output/say.h"
@@ -268,7 +270,7 @@ static char *make_runs_table(const struct run_list *l, size_t ended, size_t *hid
         return text_table_format(&t);
 }
 
-static void print_runs_json(const struct run_list *l)
+static void print_runs_json(const struct run_list *l, const json_t *holds)
 {
         json_t *runs = json_array();
 
@@ -298,20 +300,22 @@ static void print_runs_json(const struct run_list *l)
                                                 json_object_get(r->summary, of_summary[k]));
                 json_array_append_new(runs, j);
         }
-        runs = json_pack("{s:i, s:o}", "v", 1, "runs", runs);
+        runs = json_pack("{s:i, s:o, s:O}", "v", 1, "runs", runs, "holds", holds);
         json_write_plain(runs, stdout);
         json_decref(runs);
 }
 
 /* Prints all; a terminal is painted over from the top, other output goes on. */
-static void print_runs(const struct options *o, const struct run_list *l, struct diags *d)
+static void print_runs(const struct options *o, const struct run_list *l, const json_t *holds,
+                       struct diags *d)
 {
+        CLEANUP(free_textp) char *held = NULL;
         bool paints = o->ps.watch && isatty(STDOUT_FILENO);
         CLEANUP(free_textp) char *text = NULL;
         size_t hidden = 0;
 
         if (o->json) {
-                print_runs_json(l);
+                print_runs_json(l, holds);
                 return;
         }
         text = make_runs_table(l, o->ps.all ? SIZE_MAX : ENDED_SHOWN, &hidden);
@@ -319,7 +323,11 @@ static void print_runs(const struct options *o, const struct run_list *l, struct
         fputs(paints ? "\033[H\033[J" : "", stdout);
         if (l->n)
                 fputs(text, stdout);
-        if (!l->n)
+        if (json_array_size(holds)) {
+                held = run_holds_table(holds);
+                printf("%s%s", l->n ? "\n" : "", held);
+        }
+        if (!l->n && !held)
                 diag_tell(d, "you have no runs here");
         else if (hidden)
                 diag_tell(d, "%zu more ended: hnlaunch ps --all", hidden);
@@ -330,9 +338,12 @@ int run_ps_print(const struct options *o, struct diags *d)
         struct run_list l;
 
         for (;;) {
+                json_t *holds = run_holds_list();
+
                 run_list_load(&l);
-                print_runs(o, &l, d);
+                print_runs(o, &l, holds, d);
                 run_list_finish(&l);
+                json_decref(holds);
                 if (!o->ps.watch)
                         return 0;
                 say_diags(d, false);

@@ -10,6 +10,7 @@
  * A rank's end is recorded before the store tells the peers: the cause of the job is known when the
  * failures of the peers arrive.
  */
+#include "head/hold/hold.h"
 #include "head/job/job_private.h"
 
 #include <errno.h>
@@ -482,6 +483,8 @@ static int on_ping_request(struct job *j, struct node *n, const struct frame *f 
 
 static int on_tunnel(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
+        if (j->asked && j->asked->hold)
+                return hold_receive(j->asked->hold, (size_t)n->index, f, err);
         if (!j->cluster.tree)
                 return err_set(err, EPROTO, "message out of turn: TUNNEL, without --tree");
         return transport_tree_receive(j->cluster.tree, n, f, err);
@@ -718,6 +721,8 @@ static void on_node_changed(void *ctx, struct node *n, enum node_state was)
         default:
                 break;
         }
+        if (j->asked && j->asked->hold && n->state == NODE_FAILED)
+                hold_lose_node(j->asked->hold, i, n->failure);
         if (c->tree && n->state == NODE_READY)
                 transport_tree_ready(c->tree, n);
         else if (c->tree && n->state == NODE_FAILED)
@@ -752,16 +757,12 @@ static void on_node_left(void *ctx, struct node *n)
 
 static void on_node_uploading(void *ctx, struct node *n)
 {
-        struct job *j = ctx;
-
-        cluster_emit(&j->cluster, EVENT_NODE_UPLOAD, n->index, -1, 0, NULL);
+        cluster_emit(&((struct job *)ctx)->cluster, EVENT_NODE_UPLOAD, n->index, -1, 0, NULL);
 }
 
 static void on_node_phase(void *ctx, struct node *n, enum link_phase phase)
 {
-        struct job *j = ctx;
-
-        cluster_emit(&j->cluster, EVENT_NODE_PHASE, n->index, -1, phase, NULL);
+        cluster_emit(&((struct job *)ctx)->cluster, EVENT_NODE_PHASE, n->index, -1, phase, NULL);
 }
 
 static void on_node_login(void *ctx, struct node *n, const char *words)

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "head/job/job_hold.h"
 #include "head/job/job_measure.h"
 #include "head/job/job_private.h"
 #include "head/options/program_options.h"
@@ -559,4 +560,28 @@ void job_fetch_traces(struct job *j)
         uv_unref((uv_handle_t *)&j->timers.answer);
         uv_timer_stop(&j->timers.answer);
         j->orders.fetching = false;
+}
+
+/* --- a hold ----------------------------------------------------------------------------------- */
+
+enum job_step job_hold_serve(struct job *j, const struct job_hold *h, struct error *err)
+{
+        struct job_holding *s = job_hold_begin(&j->cluster, h, err);
+        struct job_asked asked = { 0 };
+        enum job_step r = JOB_INTERRUPTED;
+
+        if (!s)
+                return JOB_IMPOSSIBLE;
+        asked.hold = job_hold_of(s);
+        j->asked = &asked;
+        while (!outcome_failed(&j->attempt.outcome) && job_hold_goes_on(s, &r))
+                uv_run(&j->loop, UV_RUN_ONCE);
+        if (outcome_failed(&j->attempt.outcome))
+                r = JOB_INTERRUPTED;
+        job_hold_close(s);
+        /* Late messages about prepared agents still come. */
+        job_leave(j);
+        j->asked = NULL;
+        job_hold_free(s);
+        return r;
 }

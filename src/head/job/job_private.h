@@ -79,13 +79,14 @@ struct job_told {
         int stream_error[MSG_STDERR + 1]; /* errno of the first failed write of output */
 };
 
-/* What nodes are asked outside of an attempt: one of the four. */
+/* What nodes are asked outside of an attempt, or do for other runs: one of the five. */
 struct job_asked {
         struct node_facts *facts; /* by node; .number is set until the answer is there */
         const struct plan *plan;
         struct plan_inventory *inventory; /* with bindings of the plan */
         struct job_check *check;
         struct job_measure *measure;
+        struct hold *hold; /* of `hnlaunch hold` */
 };
 
 struct job {

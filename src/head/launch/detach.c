@@ -4,6 +4,8 @@
  * (--on-hup detach). Then the records have the only copy of the output: no part is left out, and
  * ranks that write faster than the disk wait. `hnlaunch attach` shows the output.
  *
+ * `hnlaunch hold` leaves the terminal in the same way, when its agents are ready.
+ *
  * With --detach a child process does the launch. While connecting, the child stays in the
  * terminal's session, so that questions for passwords and Ctrl-C reach it, and leaves the session
  * when all ranks are started. The parent waits for the start, or for the end of the child.
@@ -151,7 +153,11 @@ static int await_start(struct launch *l, pid_t child, int report)
                 /* A script reads the id from standard output. */
                 if (!isatty(STDOUT_FILENO))
                         printf("%s\n", id);
-                if (!l->o.quiet)
+                if (!l->o.quiet && l->o.command == COMMAND_HOLD)
+                        say("hnlaunch: hold %s is ready: runs on the same hosts start on it; "
+                            "hnlaunch release %s ends it\n",
+                            id, id);
+                else if (!l->o.quiet)
                         say("hnlaunch: run %s goes on without this terminal: hnlaunch attach %s\n",
                             id, id);
                 return 0;
@@ -192,6 +198,25 @@ static void leave_out_role(struct detach *a, const char *role)
                         count_start(a, i);
 }
 
+/* From here on this process outlives parent and terminal. */
+static void leave_terminal(struct launch *l)
+{
+        struct detach *a = l->streams.detach;
+
+        prctl(PR_SET_PDEATHSIG, 0);
+        setsid();
+        if (write(a->report, l->config.run_id, strlen(l->config.run_id)) < 0)
+                log_line(LOG_INFO, "the hnlaunch that waits was killed, this one goes on");
+        fd_close(a->report);
+        a->report = -1;
+        leave_streams(true);
+}
+
+void detach_hold(struct launch *l)
+{
+        leave_terminal(l);
+}
+
 static void on_launch_event(void *ctx, const struct event *e)
 {
         struct launch *l = ctx;
@@ -206,16 +231,8 @@ static void on_launch_event(void *ctx, const struct event *e)
         if (e->kind != EVENT_RANK_STARTED)
                 return;
         count_start(a, e->rank);
-        if (a->to_start > 0)
-                return;
-        /* All ranks are started: from here on the run outlives parent and terminal. */
-        prctl(PR_SET_PDEATHSIG, 0);
-        setsid();
-        if (write(a->report, l->config.run_id, strlen(l->config.run_id)) < 0)
-                log_line(LOG_INFO, "hnlaunch --detach was killed, the run goes on");
-        fd_close(a->report);
-        a->report = -1;
-        leave_streams(true);
+        if (a->to_start <= 0)
+                leave_terminal(l);
 }
 
 static void warn_of_logind(struct launch *l)
@@ -230,14 +247,15 @@ static void warn_of_logind(struct launch *l)
 bool detach_begin(struct launch *l, int *ret_code)
 {
         enum alloc_from from = alloc_find(environ);
+        bool holds = l->o.command == COMMAND_HOLD, leaves = l->o.detach || holds;
         struct detach *a;
         int report[2] = { -1, -1 };
         struct error err;
         pid_t pid = 0;
 
-        if (l->o.command != COMMAND_RUN || (!l->o.detach && l->o.on_hup == HUP_STOP))
+        if (!holds && (l->o.command != COMMAND_RUN || (!leaves && l->o.on_hup == HUP_STOP)))
                 return false;
-        if (l->o.detach && from != ALLOC_NONE) {
+        if (l->o.detach && !holds && from != ALLOC_NONE) {
                 diag_help(
                         diag_add(&l->diags, HN_DETACH_IN_ALLOCATION, EX_USAGE,
                                  "--detach inside an allocation of %s", alloc_title(from)),
@@ -247,13 +265,14 @@ bool detach_begin(struct launch *l, int *ret_code)
                 return true;
         }
         warn_of_logind(l);
-        if (l->o.detach) {
+        if (leaves) {
                 /* Otherwise both processes would write what stdio still holds. */
                 fflush(NULL);
                 pid = pipe2(report, O_CLOEXEC) < 0 ? -1 : fork();
         }
         if (pid < 0) {
-                err_set(&err, errno, "cannot start a process for --detach: %s", strerror(errno));
+                err_set(&err, errno, "cannot start a process for %s: %s",
+                        holds ? "the hold" : "--detach", strerror(errno));
                 fd_close(report[0]);
                 fd_close(report[1]);
                 *ret_code = verdict_nothing_because(l, HN_NO_FORK, EX_FAILED, &err);
@@ -270,12 +289,14 @@ bool detach_begin(struct launch *l, int *ret_code)
         a = xcalloc(1, sizeof(*a));
         *a = (struct detach){ .launch = l, .report = report[1] };
         l->streams.detach = a;
-        l->config.hung_up = on_hang_up;
-        if (l->o.detach) {
+        if (!holds)
+                l->config.hung_up = on_hang_up;
+        if (leaves) {
                 /* A killed parent takes a launch along until all ranks are started: see
                  * on_launch_event(). */
                 prctl(PR_SET_PDEATHSIG, SIGTERM);
-                events_listen(&l->events, on_launch_event, l);
+                if (!holds)
+                        events_listen(&l->events, on_launch_event, l);
         }
         return false;
 }

@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/strv.h"
 #include "head/dial_in/dial_in.h"
+#include "head/hold/transport_hold.h"
 #include "head/launch/launch_preflight.h"
 #include "head/launch/launch_private.h"
 #include "head/launch/launch_restart.h"
@@ -216,6 +217,8 @@ static void finish_launch(struct launch *l)
         launch_pty_free(l);
         launch_restart_free(l);
         launch_preflight_free(l);
+        if (l->config.remote)
+                held_free(l->config.remote->ctx);
         dial_in_destroy(l->config.dial_in);
         pull_destroy(l->config.pull);
         rank_board_finish(&l->ranks);
@@ -267,6 +270,8 @@ static int run_steps(struct launch *l)
         if (rc)
                 return rc;
         launch_setup_container(l);
+        if (l->o.command == COMMAND_HOLD)
+                return launch_hold(l);
         launch_programs_find(l);
         if (compat_env_needs_jax_port((uint8_t)l->o.compat))
                 launch_setup_need_port(l, COMPAT_JAX_PORT);

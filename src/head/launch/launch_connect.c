@@ -137,19 +137,31 @@ void launch_take_inventory(struct launch *l)
         l->o.plan.oversubscribe = true; /* the user named no number of slots */
 }
 
-int launch_connect(struct launch *l)
+int launch_connect_prepare(struct launch *l)
 {
         struct error err;
-        enum job_step step;
-        int rc;
 
         /* Local nodes alone need neither ssh nor an agent for another machine. */
         if (launch_any_remote(l) && launch_setup_check_ssh(l) < 0)
                 return verdict_nothing_started(l, EX_NOINPUT);
-        l->agent = l->o.agent ? xstrdup(l->o.agent) : agent_binary_path(&err);
+        if (!l->agent)
+                l->agent = l->o.agent ? xstrdup(l->o.agent) : agent_binary_path(&err);
         if (!l->agent || (launch_any_remote(l) &&
                           agent_binaries_load(&l->agent_binaries, l->agent, !l->o.agent, &err) < 0))
                 return verdict_nothing_because(l, HN_AGENT_UNUSABLE, EX_UNAVAILABLE, &err);
+        return 0;
+}
+
+int launch_connect(struct launch *l)
+{
+        struct error err;
+        enum job_step step;
+        int rc = launch_hold_take(l);
+
+        if (!rc && !l->config.remote)
+                rc = launch_connect_prepare(l);
+        if (rc)
+                return rc;
         verdict_say(l); /* warnings come before the wait for the nodes */
         l->config.options = &l->o;
         l->config.hosts = &l->hosts;

@@ -20,6 +20,7 @@
  * - launch_roles.c: the address book of the roles
  * - launch_pty.c: the terminal of a rank (--pty)
  * - other_node.c: --dial-in on other nodes than node 0
+ * - launch_hold.c: `hnlaunch hold`, and a run on a hold (--hold)
  * - records.c: records of the run
  * - detach.c: a run without its terminal (--detach, --on-hup)
  * - verdict.c: messages, the verdict, the exit code
@@ -147,6 +148,9 @@ bool launch_any_remote(const struct launch *l);
 /* Connects all nodes, waits for their agents and takes the inventories. Returns 0, or the exit
  * code. */
 int launch_connect(struct launch *l);
+/* Loads the agents' programs, and checks the files for ssh: of a run that connects to nodes itself.
+ * Returns 0, or the exit code. */
+int launch_connect_prepare(struct launch *l);
 /* Hands the inventories of the agents to the planner. */
 void launch_take_inventory(struct launch *l);
 /* Refuses two nodes on the same machine, which would use every GPU twice. Returns 0, or the exit
@@ -236,8 +240,18 @@ bool detach_begin(struct launch *l, int *ret_code);
 bool detach_waits_for_room(struct launch *l);
 /* The records have been opened. */
 void detach_records(struct launch *l);
+/* The agents of a hold are ready: tells so, and leaves the terminal. */
+void detach_hold(struct launch *l);
 /* Before job_destroy(). */
 void detach_finish(struct launch *l);
+
+/* --- launch_hold.c --- */
+
+/* `hnlaunch hold`: connects the nodes, and keeps agents there. Returns the exit code. */
+int launch_hold(struct launch *l);
+/* Takes the agents of a hold for the run, l->config.remote, if there is one that fits (--hold).
+ * Returns 0, also without one, or the exit code. */
+int launch_hold_take(struct launch *l);
 
 /* --- launch_setup.c --- */
 

@@ -48,6 +48,7 @@ static const char screen[] =
         "          logs (output)  report (how it went)  attach, wait (to its end)\n"
         "          stop  drain  signal  rerun  bad (hosts that runs have put out)\n"
         "hosts     hosts (lists; --probe writes a hostfile)  trust (host keys)\n"
+        "          hold (keeps agents there: runs start at once)  release\n"
         "settings  config (with origins)  explain (an error number or exit code)\n"
         "more      help COMMAND, OPTION, or hostfile | env | exit | config;  version\n"
         "          --help: every option of a run\n";

@@ -507,6 +507,10 @@ static void check_hosts(const struct options *o, struct diags *d)
                           "`%s` is taken as the program; hnlaunch has no such command (hnlaunch -h "
                           "lists them)",
                           o->argv.v[0]);
+        if (o->command == COMMAND_HOLD) {
+                diag_help(diag, "say which: -H FILE, or -w 'gpu[001-004]'");
+                return;
+        }
         diag_help(diag,
                   "say where to run: --local %d on this machine, -H FILE, or -w 'gpu[001-004]'%s",
                   suggest_local(o), stray ? "; options stand before the program" : "");
@@ -531,6 +535,26 @@ static void check_started_once(const struct options *o, struct diags *d)
                          "of its own",
                          p.source, p.nodes),
                 "--dial-in auto makes one job of them; or start hnlaunch once, on one node");
+}
+
+/* Refuses what a hold cannot do. */
+static void check_hold(const struct options *o, struct diags *d)
+{
+        const char *other = o->local     ? "--local"
+                            : o->dial_in ? "--dial-in"
+                            : o->tree    ? "--tree"
+                                         : NULL;
+
+        if (o->argv.n)
+                diag_help(diag_add(d, HN_COMMAND_WORDS, EX_USAGE, "`hold` starts no program: `%s`",
+                                   o->argv.v[0]),
+                          "hnlaunch hold -H hosts.txt first, then hnlaunch -H hosts.txt %s",
+                          o->argv.v[0]);
+        if (other)
+                diag_help(diag_add(d, HN_OPTION_CONFLICT, EX_USAGE,
+                                   "hold and %s exclude each other", other),
+                          "a hold keeps agents that this machine reaches directly, on other "
+                          "machines");
 }
 
 int option_check(const struct options *o, struct diags *d)
@@ -561,9 +585,11 @@ int option_check(const struct options *o, struct diags *d)
         }
         if (o->command == COMMAND_RUN)
                 check_started_once(o, d);
+        if (o->command == COMMAND_HOLD)
+                check_hold(o, d);
         /* Each of these would often be a consequence of an error before. */
-        if (launches && diags_errors(d) == before && (looks || check_program(o, d) == 0) &&
-            check_hostfiles(o, d) == 0)
+        if ((launches || o->command == COMMAND_HOLD) && diags_errors(d) == before &&
+            (looks || !launches || check_program(o, d) == 0) && check_hostfiles(o, d) == 0)
                 check_hosts(o, d);
         return diags_errors(d) > before ? -EINVAL : 0;
 }

@@ -441,7 +441,6 @@ const struct option_foreign option_foreigns[] = {
         { "mcs-label", 1, false, ASK_FOR_IT },
         { "delay-boot", 1, false, ASK_FOR_IT },
         { "immediate", 1, false, ASK_FOR_IT },
-        { "hold", 1, false, ASK_FOR_IT },
         { "x11", 1, false, ASK_FOR_IT },
         { "no-allocate", 1, false, ASK_FOR_IT },
         { "uid", 1, false, ASK_FOR_IT },

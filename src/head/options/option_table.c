@@ -48,12 +48,12 @@ const struct option_def option_table[] = {
           "run.scheduler", "auto", GROUP_WHERE, OPTION_ALLOCATION,
           .commands = ON_REACH, .parse = value_choice, FIELD(from) },
         { "include", 0, "SPEC", "only these hosts and slots, as in 'gpu[01-04]:0,2'",
-          "run.include", NULL, GROUP_WHERE, .parse = value_list, FIELD(include) },
+          "run.include", NULL, GROUP_WHERE, .commands = ON_HOLD, .parse = value_list, FIELD(include) },
         { "exclude", 0, "SPEC", "without these hosts or slots",
-          "run.exclude", NULL, GROUP_WHERE, .parse = value_list, FIELD(exclude) },
+          "run.exclude", NULL, GROUP_WHERE, .commands = ON_HOLD, .parse = value_list, FIELD(exclude) },
         { "nodes", 0, "N|MIN:MAX", "use the first N hosts; MIN:MAX: with fewer, from MIN on, when some fail",
           "run.nodes", NULL, GROUP_WHERE,
-          .parse = value_nodes, FIELD(nodes), .min = 1, .max = 65536 },
+          .commands = ON_HOLD, .parse = value_nodes, FIELD(nodes), .min = 1, .max = 65536 },
         { "min-nodes", 0, "N", "start and go on with fewer nodes, from N on, when some fail",
           "run.min_nodes", NULL, GROUP_WHERE,
           .parse = value_number, FIELD(min_nodes), .min = 1, .max = 65536 },
@@ -172,7 +172,7 @@ const struct option_def option_table[] = {
         { "mpi", 0, "auto|none|pmi1|pmi2|pmix|pmi-port", "how MPI programs find each other (auto: PMI, of the program's version)",
           "run.mpi", "auto", GROUP_ENV, .parse = value_choice, FIELD(mpi) },
         { "container", 0, "KIND:NAME", "run the ranks in docker:IMAGE, podman:, apptainer:, charliecloud:, or exec:CONTAINER",
-          "run.container", "none", GROUP_ENV, .parse = value_container, FIELD(container) },
+          "run.container", "none", GROUP_ENV, .commands = ON_HOLD, .parse = value_container, FIELD(container) },
         { "container-arg", 0, "ARG", "one more argument for the program of --container: -v=/data:/data; may be repeated",
           "run.container_arg", NULL, GROUP_ENV, OPTION_KEY | OPTION_SPLIT,
           .parse = value_list, FIELD(container.args) },
@@ -193,7 +193,7 @@ const struct option_def option_table[] = {
           .parse = value_limit, FIELD(dial_timeout_ms), .min = 1 },
         { "start-timeout", 0, "TIME", "for a node to answer, and for all ranks to join the store; or never",
           "run.start_timeout", "120s", GROUP_WHEN,
-          .commands = ON_LAUNCH | ON(HOSTS), .parse = value_limit, FIELD(start_timeout_ms), .min = 1 },
+          .commands = ON_HOLD | ON(HOSTS), .parse = value_limit, FIELD(start_timeout_ms), .min = 1 },
         { "wait-warn", 0, "TIME", "warn of ranks waiting in the store for so long; or never",
           "run.wait_warn", "120s", GROUP_WHEN, .parse = value_limit, FIELD(wait_warn_ms) },
         { "hang-after", 0, "TIME", "when no rank has done anything for so long, look whether they hang; or never",
@@ -205,7 +205,7 @@ const struct option_def option_table[] = {
           .parse = value_limit, FIELD(timeout_ms), .min = 1 },
         { "node-timeout", 0, "TIME", "declare a node lost after this silence; a node does the same with hnlaunch",
           "run.node_timeout", "30s", GROUP_WHEN,
-          .parse = value_span, FIELD(node_timeout_ms), .min = 100 },
+          .commands = ON_HOLD, .parse = value_span, FIELD(node_timeout_ms), .min = 100 },
         { "grace", 0, "TIME", "from SIGTERM to SIGKILL when ranks are stopped",
           "run.grace", "10s", GROUP_WHEN, .commands = ON_LAUNCH | ON(STOP), .parse = value_span, FIELD(grace_ms) },
         { "on-failure", 0, "stop|continue", "a rank failed: stop the others, or let them finish",
@@ -250,7 +250,7 @@ const struct option_def option_table[] = {
           "run.contain", "auto", GROUP_WHEN, OPTION_KEY, .parse = value_choice, FIELD(contain) },
         /* ssh: ON_REACH marks options of the login itself, for `trust` and `hosts --probe` as well. */
         { "start-with", 0, "auto|ssh|srun|sge|ray|CMD", "start agents by ssh, a manager, or CMD: 'docker exec -i {host}'",
-          "run.start_with", "auto", GROUP_SSH, .commands = ON_LAUNCH | ON(HOSTS), .parse = value_text, FIELD(via) },
+          "run.start_with", "auto", GROUP_SSH, .commands = ON_HOLD | ON(HOSTS), .parse = value_text, FIELD(via) },
         { "ssh-port", 'p', "PORT", "port of the ssh servers (default: ssh_config, else 22)",
           "ssh.port", NULL, GROUP_SSH, .commands = ON_REACH, .parse = value_number, FIELD(port), .min = 1, .max = 65535 },
         { "user", 0, "NAME", "log in as (default: ssh_config, else your name)",
@@ -262,7 +262,7 @@ const struct option_def option_table[] = {
           "ssh.config", NULL, GROUP_SSH, OPTION_PATH,
           .commands = ON_REACH, .parse = value_text, FIELD(ssh_config) },
         { "ssh-command", 0, "CMD", "run this ssh program instead of the built-in one",
-          "ssh.command", NULL, GROUP_SSH, .commands = ON_LAUNCH | ON(HOSTS), .parse = value_text, FIELD(ssh_command) },
+          "ssh.command", NULL, GROUP_SSH, .commands = ON_HOLD | ON(HOSTS), .parse = value_text, FIELD(ssh_command) },
         { "jump", 0, "HOST", "go through this host, as ssh -J",
           "ssh.jump", NULL, GROUP_SSH, .commands = ON_REACH, .parse = value_word, FIELD(jump) },
         { "fanout", 0, "N", "connections being set up at once (default: automatic)",
@@ -277,6 +277,11 @@ const struct option_def option_table[] = {
         { "host-key", 0, "strict|accept-new", "unknown host keys: refuse, or store on first sight",
           "ssh.host_key", "strict", GROUP_SSH,
           .commands = ON_REACH, .parse = value_choice_bool, FIELD(accept_new) },
+        { "hold", 0, "auto|none|ID", "start on agents that `hnlaunch hold` keeps: on a hold of the same hosts, on none, or on this one",
+          "run.hold", "auto", GROUP_SSH, .parse = value_word, FIELD(hold.which) },
+        { "idle", 0, "TIME", "hold: end after so much time without a run; or never",
+          "run.hold_idle", "30m", GROUP_SSH, .commands = ON(HOLD),
+          .parse = value_limit, FIELD(hold.idle_ms), .min = 1 },
         /* network */
         { "iface", 0, "NAME|CIDR", "network of the ranks (default: the one that reaches the nodes)",
           "net.iface", NULL, GROUP_NETWORK, .commands = ON_LAUNCH | ON(HOSTS), .parse = value_word, FIELD(iface) },
@@ -340,8 +345,8 @@ const struct option_def option_table[] = {
         { "tail", 'n', "N", "the last N lines",
           NULL, NULL, GROUP_PLAN, .commands = ON(LOGS),
           .parse = value_number, FIELD(logs.tail), .min = 1, .max = 1000000 },
-        { "all", 'a', NULL, "all runs that have ended, not the last five",
-          NULL, NULL, GROUP_PLAN, .commands = ON(PS), .parse = value_switch, FIELD(ps.all) },
+        { "all", 'a', NULL, "all runs that have ended, not the last five; or all holds",
+          NULL, NULL, GROUP_PLAN, .commands = ON(PS) | ON(RELEASE), .parse = value_switch, FIELD(ps.all) },
         { "watch", 0, NULL, "again every two seconds",
           NULL, NULL, GROUP_PLAN, .commands = ON(PS), .parse = value_switch, FIELD(ps.watch) },
         { "without-bad", 0, NULL, "without the hosts that failed",
@@ -495,6 +500,15 @@ const struct option_command option_commands[] = {
                             "[LIST|@FILE...]", 0, 0,
                             "hnlaunch trust -H hosts.txt             shows the keys, and asks\n"
                             "hnlaunch trust -w 'gpu[01-64]' --yes    in a script\n" },
+        [COMMAND_HOLD] = { "hold", "keep agents on the nodes: runs on the same hosts start at once",
+                           "", 0, 0,
+                           "hnlaunch hold -H hosts.txt              then: hnlaunch -H hosts.txt "
+                           "./a.out\n"
+                           "hnlaunch hold -H hosts.txt --idle 2h    ends after two hours without "
+                           "a run\n" },
+        [COMMAND_RELEASE] = { "release", "end a hold, as soon as no run uses it", "[HOLD]", 0, 1,
+                              "hnlaunch release                        the only hold\n"
+                              "hnlaunch release --all                  all of them\n" },
         [COMMAND_RERUN] = { "rerun", "start a run once more, as it was started", "[RUN]", 0, 1,
                             "hnlaunch rerun --without-bad            without the hosts that "
                             "failed\n"
@@ -539,7 +553,9 @@ const struct option_def *option_by_letter(int letter, enum command command)
 bool option_command_takes_words(enum command command)
 {
         /* config takes keys, but its other words are a program. */
-        return (ON_RUNS | ON(BAD) | ON(HOSTS) | ON(TRUST) | ON(EXPLAIN)) >> command & 1;
+        return (ON_RUNS | ON(BAD) | ON(HOSTS) | ON(TRUST) | ON(HOLD) | ON(RELEASE) | ON(EXPLAIN)) >>
+                       command &
+               1;
 }
 
 /* Actions concern the line in hand, and so do options that a run does not have. */

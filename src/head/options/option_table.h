@@ -58,8 +58,9 @@ enum {
         ON_LAUNCH = ON(RUN) | ON(PLAN) | ON(CHECK) | ON(CONFIG),
         ON_RUNS = ON(PS) | ON(STOP) | ON(SIGNAL) | ON(DRAIN) | ON(WAIT) | ON(ATTACH) | ON(RERUN) |
                   ON(LOGS) | ON(WHY) | ON(REPORT) | ON(TOP), /* speak of runs */
-        ON_REACH = ON_LAUNCH | ON(HOSTS) | ON(TRUST),        /* reach hosts */
-        ON_ALL = ON_REACH | ON_RUNS | ON(BAD) | ON(EXPLAIN) | ON(HELP) | ON(VERSION),
+        ON_HOLD = ON_LAUNCH | ON(HOLD),                      /* start agents */
+        ON_REACH = ON_HOLD | ON(HOSTS) | ON(TRUST),          /* reach hosts */
+        ON_ALL = ON_REACH | ON_RUNS | ON(BAD) | ON(RELEASE) | ON(EXPLAIN) | ON(HELP) | ON(VERSION),
 };
 
 /* A field of struct options. Its type says how it is freed. */

@@ -37,6 +37,8 @@ enum command {
         COMMAND_BAD,
         COMMAND_HOSTS,
         COMMAND_TRUST,
+        COMMAND_HOLD,
+        COMMAND_RELEASE,
         COMMAND_CONFIG,
         COMMAND_EXPLAIN,
         COMMAND_HELP,
@@ -171,6 +173,10 @@ struct options {
         int tree;          /* nodes that the head and each node open ssh to; 0 = the head to all */
         bool tree_forward; /* nodes log in to nodes with the user's ssh-agent, not their own keys */
         bool accept_new;
+        struct {
+                char *which;     /* "auto", "none" or an id */
+                int64_t idle_ms; /* of COMMAND_HOLD */
+        } hold;
         /* network */
         char *iface;
         enum store_listen store_listen;
@@ -205,7 +211,7 @@ struct options {
         char *of_role;        /* --role NAME[:N] of commands for a run; NULL = all */
         struct log_options logs;
         struct {
-                bool all, watch;
+                bool all, watch; /* @all: of release, too */
         } ps;
         char *agent;      /* --agent FILE, hidden: another agent binary */
         char *help_topic; /* COMMAND_HELP: NULL = short, "all", "hostfile", ... */

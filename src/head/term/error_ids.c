@@ -872,6 +872,39 @@ const struct error_id error_ids[] = {
           "With --preflight a check of a node warns: a limit is low, or the node differs from most others; or the node has "
           "not answered in time. The launch goes on.",
           "`hnlaunch check` with the same options shows all checks and the next steps." },
+        /* holds */
+        { HN_HOLD_USED,
+          "a run uses the hold of these hosts",
+          "A hold of the same hosts and settings is there (`hnlaunch hold`), and another run has at least one of the hosts. "
+          "A node of a hold serves one run at a time.",
+          "Wait for that run (`hnlaunch wait RUN`), or start beside it with --hold none: then agents are started by a "
+          "login, as without a hold." },
+        { HN_NO_HOLD,
+          "there is no such hold",
+          "--hold or `hnlaunch release` names a hold that is not there: it has ended after its time without a run, was "
+          "released, or is on another machine.",
+          "hnlaunch ps lists your holds. --hold auto takes the hold of the same hosts if there is one." },
+        { HN_HOLD_DIFFERS,
+          "the hold has other settings or hosts",
+          "--hold names a hold that would start agents in another way than this run: the message names the options and "
+          "files that differ, or a host that the hold does not have.",
+          "Give hold and run the same options, or leave --hold out." },
+        { HN_HOLD_SILENT,
+          "a hold does not answer",
+          "The process of the hold is there, but does not answer, or refuses the request.",
+          "hnlaunch ps shows its process. --hold none starts without it." },
+        { HN_HOLD_EXISTS,
+          "a hold of these hosts is there already",
+          "`hnlaunch hold` was given the hosts and settings of another hold of yours.",
+          "Use it, or end it with hnlaunch release." },
+        { HN_HOLD_SOCKET,
+          "a hold cannot listen",
+          "The socket where runs find the hold cannot be made in XDG_RUNTIME_DIR, or in /tmp.",
+          "Set XDG_RUNTIME_DIR to a folder of your own, or unset it." },
+        { HN_HOLD_NO_NODE,
+          "all hosts of a hold are this machine",
+          "A hold spares the login to other machines. On this machine a run starts its agent at once.",
+          "Name other hosts, or start the run without a hold." },
         /* options and configuration */
         { HN_UNKNOWN_OPTION,
           "unknown option",
@@ -1338,7 +1371,7 @@ const char *error_ids_title(int number)
                 [3] = "Plan and start",
                 [4] = "PyTorch's store",
                 [5] = "Ranks",
-                [6] = "GPUs",
+                [6] = "GPUs, fitness of nodes, holds",
                 [7] = "Options and configuration",
                 [8] = "Runs",
                 [9] = "Records and limits",

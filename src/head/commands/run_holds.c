@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A hold is asked through its socket; one that does not answer within HOLD_ANSWER_MS is left out of
+ * the list, and its socket stays. A hold that a run uses ends when the run has ended.
+ */
+#include "head/commands/run_holds.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error_number.h"
+#include "base/exit_code.h"
+#include "base/fd.h"
+#include "base/format.h"
+#include "base/memory.h"
+#include "base/strv.h"
+#include "head/core/json_text.h"
+#include "head/hold/hold_socket.h"
+#include "head/output/text_table.h"
+#include "head/term/columns.h"
+
+enum hold_column {
+        HOLD_ID,
+        HOLD_AGE,
+        HOLD_NODES,
+        HOLD_MEMORY,
+        HOLD_STATE,
+        HOLD_HOSTS,
+        HOLD_COLUMNS
+};
+
+static const struct text_column hold_columns[HOLD_COLUMNS] = {
+        [HOLD_ID] = { "HOLD", 0, 0, 0 },
+        [HOLD_AGE] = { "AGE", TEXT_RIGHT, 2, 0 },
+        [HOLD_NODES] = { "NODES", TEXT_RIGHT, 3, 0 },
+        [HOLD_MEMORY] = { "MEMORY", TEXT_RIGHT, 1, 0 },
+        [HOLD_STATE] = { "STATE", 0, 0, 8 },
+        [HOLD_HOSTS] = { "HOSTS", TEXT_TRUNCATE, 0, 16 },
+};
+
+/* Sends a request to the hold at @path. Returns the answer, a new reference, or NULL. */
+static json_t *ask_hold_at(const char *path, const char *what)
+{
+        json_t *answer = NULL;
+        struct error err;
+        int fd = hold_socket_ask(path, json_pack("{s:s}", "do", what), &answer, NULL, NULL, &err);
+
+        fd_close(fd);
+        return answer;
+}
+
+static json_int_t age_of(const json_t *hold)
+{
+        return json_integer_value(json_object_get(hold, "us"));
+}
+
+json_t *run_holds_list(void)
+{
+        CLEANUP(strv_finish) struct strv paths = STRV_INIT;
+        json_t *holds = json_array();
+
+        hold_socket_list(&paths);
+        for (size_t i = 0; i < paths.n; i++) {
+                json_t *hold = ask_hold_at(paths.v[i], "info");
+                size_t at = 0;
+
+                if (!hold)
+                        continue;
+                while (at < json_array_size(holds) &&
+                       age_of(json_array_get(holds, at)) >= age_of(hold))
+                        at++;
+                /* What a run compares is of no use to a reader. */
+                json_object_del(hold, "settings");
+                json_array_insert_new(holds, at, hold);
+        }
+        return holds;
+}
+
+/* "used by k3f9q", "ends in 12m" */
+static char *describe_hold_state(const json_t *hold)
+{
+        const json_t *runs = json_object_get(hold, "used_by");
+        json_int_t left_ms = json_integer_value(json_object_get(hold, "idle_left_ms"));
+        bool released = json_is_true(json_object_get(hold, "released"));
+        struct buf b = BUF_INIT;
+        const json_t *run;
+        char span[32];
+        size_t i;
+
+        json_array_foreach(runs, i, run)
+                buf_printf(&b, "%s%s", i ? ", " : "used by ", json_string_value(run));
+        if (json_array_size(runs)) {
+                buf_appends(&b, released ? ", then ends" : "");
+        } else if (left_ms >= 0) {
+                format_duration(span, sizeof(span), left_ms / 1000 * 1000000);
+                buf_printf(&b, "ends in %s", span);
+        } else {
+                buf_appends(&b, "waits for runs");
+        }
+        return buf_steal(&b);
+}
+
+char *run_holds_table(const json_t *holds)
+{
+        CLEANUP(text_table_finish)
+        struct text_table t = { .columns = hold_columns,
+                                .n_columns = HOLD_COLUMNS,
+                                .width = isatty(STDOUT_FILENO) ? columns_of_terminal(STDOUT_FILENO)
+                                                               : 0 };
+        const json_t *hold, *host;
+        size_t i, k;
+
+        json_array_foreach(holds, i, hold)
+        {
+                const json_t *hosts = json_object_get(hold, "hosts");
+                size_t n = json_array_size(hosts);
+                json_int_t ready = json_integer_value(json_object_get(hold, "nodes_ready"));
+                char **cells = text_table_add(&t), span[32], memory[32];
+                struct buf names = BUF_INIT;
+
+                json_array_foreach(hosts, k, host)
+                        buf_printf(&names, "%s%s", k ? "," : "", json_string_value(host));
+                format_duration(span, sizeof(span), age_of(hold) / 1000000 * 1000000);
+                format_size(memory, sizeof(memory),
+                            (uint64_t)json_integer_value(json_object_get(hold, "memory")));
+                cells[HOLD_ID] = xstrdup(json_member(hold, "hold"));
+                cells[HOLD_AGE] = xstrdup(span);
+                cells[HOLD_NODES] = (size_t)ready == n
+                                            ? xasprintf("%zu", n)
+                                            : xasprintf("%lld of %zu", (long long)ready, n);
+                cells[HOLD_MEMORY] = xstrdup(memory);
+                cells[HOLD_STATE] = describe_hold_state(hold);
+                cells[HOLD_HOSTS] = buf_len(&names) ? buf_steal(&names) : xstrdup("");
+        }
+        return text_table_format(&t);
+}
+
+/* --- release ---------------------------------------------------------------------------------- */
+
+/* Releases the hold at @path, and tells so. */
+static void release_at(const char *path, const char *id, struct diags *d)
+{
+        json_t *answer = ask_hold_at(path, "release");
+        const json_t *runs = json_object_get(answer, "used_by");
+
+        if (!answer)
+                diag_add(d, HN_HOLD_SILENT, EX_UNAVAILABLE, "hold %s does not answer", id);
+        else if (json_array_size(runs))
+                diag_tell(d, "hold %s ends when run %s has ended", id,
+                          json_string_value(json_array_get(runs, 0)));
+        else
+                diag_tell(d, "hold %s has ended", id);
+        json_decref(answer);
+}
+
+/* Whether the command means the hold: by the beginning of its id, or as one of all. */
+static bool is_meant(const struct options *o, const char *id)
+{
+        return !o->argv.n || !strncmp(id, o->argv.v[0], strlen(o->argv.v[0]));
+}
+
+int run_holds_release(const struct options *o, struct diags *d)
+{
+        CLEANUP(strv_finish) struct strv paths = STRV_INIT, ids = STRV_INIT, found = STRV_INIT;
+
+        if (o->argv.n && o->ps.all) {
+                diag_add(d, HN_COMMAND_WORDS, EX_USAGE, "--all releases all holds: leave %s out",
+                         o->argv.v[0]);
+                return EX_USAGE;
+        }
+        hold_socket_list(&paths);
+        for (size_t i = 0; i < paths.n; i++) {
+                json_t *hold = ask_hold_at(paths.v[i], "info");
+
+                if (hold && is_meant(o, json_member(hold, "hold"))) {
+                        strv_push(&ids, json_member(hold, "hold"));
+                        strv_push(&found, paths.v[i]);
+                }
+                json_decref(hold);
+        }
+        if (!found.n && o->argv.n)
+                diag_help(diag_add(d, HN_NO_HOLD, EX_UNAVAILABLE, "there is no hold %s",
+                                   o->argv.v[0]),
+                          "hnlaunch ps lists your holds");
+        else if (!found.n)
+                diag_tell(d, "you have no holds here");
+        else if (found.n > 1 && !o->ps.all)
+                diag_help(diag_add(d, HN_COMMAND_WORDS, EX_USAGE, "%zu holds are meant", found.n),
+                          "name one, as hnlaunch release %s, or release all: --all", ids.v[0]);
+        for (size_t i = 0; i < found.n && !diags_errors(d); i++)
+                release_at(found.v[i], ids.v[i], d);
+        return diags_errors(d) ? diags_first_error(d)->exit : 0;
+}

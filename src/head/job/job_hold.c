@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The nodes have no ranks, so no heartbeat watches them. A timer pings all, and a node that has
+ * said nothing for --node-timeout is lost; a pause of this process is forgiven. Nodes that a run
+ * has are watched by the run as well, through its own agents.
+ */
+#include "head/job/job_hold.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "head/hold/hold.h"
+#include "head/job/cluster.h"
+
+enum { LOOK_MS = 5000 };
+
+/* A hold that is being served. */
+struct job_holding {
+        struct cluster *cluster;
+        const struct job_hold *how;
+        struct hold *hold;
+        uv_timer_t timer;
+        int64_t looked_ns;
+        size_t failed; /* when the nodes were counted last */
+        bool over, told;
+};
+
+static bool is_held(const struct node *n)
+{
+        return n->state == NODE_READY && !n->ended;
+}
+
+static struct buf *find_out_buffer(void *ctx, size_t i)
+{
+        struct cluster *c = ctx;
+        struct node *n = &c->nodes[i];
+
+        if (!is_held(n))
+                return NULL;
+        send_queue_add(&c->send_queue, n);
+        return &n->out;
+}
+
+static const char *find_host_name(void *ctx, size_t i)
+{
+        const struct cluster *c = ctx;
+
+        return c->hosts->v[i].name;
+}
+
+static void on_hold_ended(void *ctx, const char *why)
+{
+        struct job_holding *s = ctx;
+
+        log_line(LOG_INFO, "the hold ends: %s", why);
+        s->over = true;
+}
+
+/* Pings the nodes, and gives silent ones up. */
+static void look_at_nodes(uv_timer_t *t)
+{
+        struct job_holding *s = t->data;
+        struct cluster *c = s->cluster;
+        int64_t now = clock_ns(), pause = now - s->looked_ns - INT64_C(1000000) * LOOK_MS;
+        int64_t limit = MAX(c->options->node_timeout_ms, (int64_t)3 * LOOK_MS) * 1000000;
+
+        s->looked_ns = now;
+        for (size_t i = 0; i < c->n_nodes; i++) {
+                struct node *n = &c->nodes[i];
+
+                if (!is_held(n))
+                        continue;
+                if (pause > INT64_C(1000000) * LOOK_MS)
+                        n->heard_ns += pause;
+                if (now - n->heard_ns > limit) {
+                        node_break(n, LINK_TIMED_OUT, "silent for %lld s",
+                                   (long long)((now - n->heard_ns) / 1000000000));
+                } else {
+                        ping_encode(&n->out, MSG_PING, &(struct ping){ .head_ns = (uint64_t)now });
+                        send_queue_add(&c->send_queue, n);
+                }
+        }
+}
+
+static bool any_node_held(const struct cluster *c)
+{
+        for (size_t i = 0; i < c->n_nodes; i++)
+                if (is_held(&c->nodes[i]) && !c->nodes[i].host->local)
+                        return true;
+        return false;
+}
+
+bool job_hold_goes_on(struct job_holding *s, enum job_step *ret_step)
+{
+        if (!s->told && hold_is_ready(s->hold)) {
+                s->told = true;
+                s->how->ready(s->how->ctx);
+        }
+        *ret_step = s->over ? JOB_DONE : JOB_NODES_LOST;
+        if (s->over || s->failed == s->cluster->failed)
+                return !s->over;
+        s->failed = s->cluster->failed;
+        return any_node_held(s->cluster);
+}
+
+struct hold *job_hold_of(struct job_holding *s)
+{
+        return s->hold;
+}
+
+struct job_holding *job_hold_begin(struct cluster *c, const struct job_hold *how, struct error *err)
+{
+        const struct hold_nodes nodes = { find_out_buffer, find_host_name, c };
+        struct job_holding *s = xcalloc(1, sizeof(*s));
+        struct hold_config config = { .id = how->id,
+                                      .hosts = c->hosts,
+                                      .settings = how->settings,
+                                      .idle_ms = how->idle_ms,
+                                      .start_ns = how->start_ns,
+                                      .ended = on_hold_ended,
+                                      .ctx = s };
+
+        *s = (struct job_holding){ .cluster = c, .how = how, .looked_ns = clock_ns() };
+        s->hold = hold_open(c->loop, &nodes, &config, err);
+        if (!s->hold) {
+                free(s);
+                return NULL;
+        }
+        uv_timer_init(c->loop, &s->timer);
+        s->timer.data = s;
+        uv_timer_start(&s->timer, look_at_nodes, LOOK_MS, LOOK_MS);
+        return s;
+}
+
+void job_hold_close(struct job_holding *s)
+{
+        uv_timer_stop(&s->timer);
+        hold_close(s->hold);
+}
+
+static void on_holding_closed(uv_handle_t *h)
+{
+        free(h->data);
+}
+
+void job_hold_free(struct job_holding *s)
+{
+        hold_free(s->hold);
+        uv_close((uv_handle_t *)&s->timer, on_holding_closed);
+}

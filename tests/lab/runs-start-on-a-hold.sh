@@ -1,0 +1,202 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Runs on a hold start without a login, and behave as after one: output, exit codes, last lines, leftovers, the environment.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+# shellcheck source=tests/lib/lab.sh
+. "$ROOT/tests/lib/lab.sh" || exit 1
+
+export XDG_RUNTIME_DIR=$TMP/run
+mkdir -m 700 "$XDG_RUNTIME_DIR"
+lab_up 3 2
+H=$TMP/hosts.txt
+
+logins() { cat "$LAB_DIR"/nodes/*/sshd.log | grep -c '^Accepted'; }
+hold() { # OPTION...: HOLD is its id
+    lab_hn hold "$@"
+    exits "a hold of $* is made" 0
+    HOLD=$(cat "$OUT")
+}
+holds() { lab run "$LAB_HNLAUNCH" ps --json | python3 -c 'import json, sys; [print(*[str(h[k]) for k in sys.argv[1:]]) for h in json.load(sys.stdin)["holds"]]' "$@"; }
+no_hold() { [[ ! -e $XDG_RUNTIME_DIR/hnlaunch/holds ]]; }
+
+# --- runs as after a login ----------------------------------------------------------------------------------
+
+trial() { # NAME WANTED-CODE COMMAND...: the same command cold and on the hold
+    local name=$1 code=$2 cold=$TMP/cold.out
+    shift 2
+    "$@" --hold none
+    exits "$name, cold" "$code"
+    sort "$OUT" >"$cold"
+    verdict | sed -E 's/[0-9.]+(m?s|m)\b/TIME/g; s/pid [0-9]+/pid/g' >"$TMP/cold.verdict"
+    "$@" --hold auto
+    exits "$name, on the hold" "$code"
+    sort "$OUT" >"$TMP/held.out"
+    same "$name: the same output" "$cold" "$TMP/held.out"
+    verdict | sed -E 's/[0-9.]+(m?s|m)\b/TIME/g; s/pid [0-9]+/pid/g' >"$TMP/held.verdict"
+    same "$name: the same last line" "$TMP/cold.verdict" "$TMP/held.verdict"
+}
+ends() { lab_hn -H "$H" --label none "${@: -2}" sh -c 'echo "$RANK $WORLD_SIZE $(hostname) $PWD $MINE"; cat; umask; ulimit -n; exit 0'; }
+fails() { lab_hn -H "$H" --label none "${@: -2}" sh -c 'echo $RANK; [ $RANK != 3 ] || exit 7; sleep 60'; }
+is_late() { lab_hn -H "$H" --label none --timeout 1s --grace 1s "${@: -2}" sh -c 'echo up; trap "" TERM; sleep 60'; }
+is_stopped() {
+    lab_start -H "$H" --label none "${@: -2}" sh -c 'echo up; sleep 60'
+    ok 'the ranks are up' wait_for lines_are "$OUT" 6
+    kill -INT "$PID"
+    finish
+}
+loses_its_head() {
+    lab_start -H "$H" --label none "${@: -2}" sh -c 'echo up; sleep 60'
+    ok 'the ranks are up' wait_for lines_are "$OUT" 6
+    kill -KILL "$PID"
+    finish
+}
+ranks_left() { lab ps | grep -c 'sleep 60'; }
+no_ranks() { [[ $(ranks_left) == 0 ]]; }
+
+hold -H "$H"
+has 'a script reads the id, and a user the next step' "$ERR" "hnlaunch release $HOLD ends it"
+is 'ps shows the hold' "$(holds hold nodes_ready used_by released)" "$HOLD 3 [] False"
+lab_hn ps
+has 'also in its table' "$OUT" "ends in 29m"
+before=$(logins)
+lab_hn -H "$H" -v --label none sh -c 'echo "$RANK $MASTER_ADDR"'
+exits 'a run starts' 0
+has 'it says that it uses the hold' "$ERR" "the agents of hold $HOLD are used"
+is 'all ranks ran' "$(wc -l <"$OUT")" 6
+for i in {1..20}; do
+    lab_hn -H "$H" --label none sh -c "echo $i"
+    [[ $RC == 0 && $(grep -cx "$i" "$OUT") == 6 ]] || fail "run $i on the hold"
+done
+is 'twenty runs in a row need no login' "$(logins)" "$before"
+
+export MINE=of-the-run
+mkdir -p "$TMP/there" && cd "$TMP/there" || exit 1
+trial 'a run that ends' 0 ends
+has 'with the environment and the folder of the run' "$OUT" "$TMP/there of-the-run"
+cd "$TMP" || exit 1
+trial 'a run that fails' 7 fails
+trial 'a run that takes too long' 124 is_late
+trial 'a run that is interrupted' 130 is_stopped
+loses_its_head --hold auto
+is 'a killed run' "$RC" 137
+ok 'leaves no ranks behind' wait_for no_ranks
+lab_hn -H "$H" --label none true
+exits 'the next run starts after a killed one' 0
+
+# --- slots --------------------------------------------------------------------------------------------------
+
+lab_start -H "$H" --label none sh -c 'echo up; sleep 60'
+ok 'a run is up' wait_for lines_are "$OUT" 6
+one=$PID
+run_id=$(holds used_by | tr -d "[]'")
+lab_hn -H "$H" true
+exits 'a second run on the same nodes is refused' 69
+has 'by the number' "$ERR" 'error[HN630]'
+has 'with the run that has them' "$ERR" "run $run_id uses node001"
+lab_hn -H "$H" --hold none --label none echo beside
+exits 'beside it a run of its own starts' 0
+lab_hn release "$HOLD"
+exits 'a hold in use is released' 0
+has 'when its run has ended' "$ERR" "hold $HOLD ends when run $run_id has ended"
+kill -INT "$one"
+PID=$one
+finish
+exits 'that run is interrupted' 130
+ok 'and the hold is gone' wait_for no_hold
+lab_nothing_left 'nothing is left on the nodes'
+
+# --- which runs use it --------------------------------------------------------------------------------------
+
+hold -w node001,node002
+lab_hn -v -H "$H" --label none true
+exits 'a run on other hosts' 0
+has 'says why it does not use the hold' "$ERR" "hold $HOLD is not used: it has other hosts"
+lab_hn -v -w node001,node002 --connect-timeout 9s --user root --label none true
+has 'so does one with other settings' "$ERR" "hold $HOLD is not used: it has other settings: --user"
+lab_hn --hold "$HOLD" -w node002 --label none hostname
+exits 'a run on a part of its hosts names it' 0
+is 'and runs there' "$(cat "$OUT")" node002
+lab_hn --hold "$HOLD" -w node003 true
+exits 'a host that it does not have' 69
+has 'is told' "$ERR" "hold $HOLD does not have node003"
+lab_hn --hold "$HOLD" -w node002 --user root true
+exits 'so are other settings' 69
+has 'with the option' "$ERR" "error[HN632]"
+lab_hn --hold nobody -w node001 true
+exits 'a hold that is not there' 69
+has 'has a number' "$ERR" "error[HN631]"
+lab_hn hold -w node002,node001
+exits 'a second hold of the same hosts' 69
+has 'is refused' "$ERR" "error[HN634]"
+
+# --- losses -------------------------------------------------------------------------------------------------
+
+pid=$(holds pid)
+lab_start -w node001,node002 --label none sh -c 'echo up; sleep 60'
+ok 'ranks are up' wait_for lines_are "$OUT" 2
+kill -KILL "$pid"
+finish
+exits 'a killed hold ends its run with 125' 125
+verdict_has 'the last line names it' "hold $HOLD (pid $pid) has ended"
+lab_nothing_left 'and leaves nothing'
+lab_hn -w node001,node002 --label none true
+exits 'its stale socket is in nobody'"'"'s way' 0
+
+hold -H "$H"
+lab crash node002
+lab boot node002
+lost() { [[ $(holds nodes_ready) == 2 ]]; }
+ok 'a node that was off is noticed' wait_for lost
+before=$(logins)
+lab_hn -v -H "$H" --label none hostname
+exits 'a run connects it anew' 0
+has 'and says so with -v' "$ERR" "node002 is connected anew"
+is 'with one login' "$(($(logins) - before))" 1
+lab_start -H "$H" --label none sh -c 'echo up; sleep 60'
+ok 'ranks are up' wait_for lines_are "$OUT" 6
+lab crash node003
+finish
+exits 'a node that is lost during a run: 125' 125
+verdict_has 'is named' 'lost node003'
+lab boot node003
+lab_hn release --all
+exits 'all holds are released' 0
+ok 'none is left' wait_for no_hold
+lab_nothing_left 'nothing is left'
+
+XDG_RUNTIME_DIR=/proc lab_hn hold -w node001
+exits 'a hold without a place for its socket' 73
+has 'is told' "$ERR" "error[HN635]"
+
+# --- other users --------------------------------------------------------------------------------------------
+
+hold -w node001
+cat >ask.py <<'END'
+import socket, sys
+
+s = socket.socket(socket.AF_UNIX)
+try:
+    s.connect(sys.argv[1])
+    s.sendall(b'{"do": "info"}\n')
+    print(len(s.recv(100)))
+except OSError as e:
+    print(e.strerror)
+END
+chmod 755 "$TMP"
+SOCKET=$(echo "$XDG_RUNTIME_DIR"/hnlaunch/holds/*.sock)
+other() { lab run setpriv --reuid 65534 --regid 65534 --clear-groups python3 "$TMP/ask.py" "$SOCKET"; }
+is 'another user cannot enter the folder' "$(other)" 'Permission denied'
+chmod 755 "$XDG_RUNTIME_DIR" "$XDG_RUNTIME_DIR/hnlaunch" "$XDG_RUNTIME_DIR/hnlaunch/holds"
+chmod 777 "$SOCKET"
+ok 'nor gets an answer where that is open' grep -qxE '0|Connection reset by peer|Broken pipe' <<<"$(other)"
+is 'while the user does' "$(python3 ask.py "$SOCKET")" 100
+lab_hn release
+exits 'it is released' 0
+ok 'and gone' wait_for no_hold
+
+hold -w node001 --idle 2s
+ok 'a hold without runs ends' wait_for no_hold
+lab_nothing_left 'and its agents with it'
+done_testing
