@@ -42,11 +42,11 @@ enum {
         PUSH_PATH_MAX = 4095,
         /* Of a PACK: the bytes of files and PUSH_PIECE_COST for each piece. Small, because each
          * node of a chain has the whole PACK before the next one gets any of it. */
-        PUSH_PACK_MAX = 31 << 10,
+        PUSH_PACK_MAX = 15 << 10,
         PUSH_PIECE_COST = 16, /* bytes of a piece beside its data */
         PUSH_CHAIN_KEY = 32,
         PUSH_CHAIN_ADDRS = 4, /* of a node that are tried */
-        PUSH_RING = 256,      /* PACKs of a stream that a node keeps for the node behind */
+        PUSH_RING = 512,      /* PACKs of a stream that a node keeps for the node behind */
 };
 
 enum {

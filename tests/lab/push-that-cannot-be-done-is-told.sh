@@ -87,6 +87,11 @@ exits 'a content that changes on the way' 69
 # On both, when they are equally fast.
 has 'is told by its hash' "$ERR" 'error[HN236]: a pushed file has arrived damaged on node'
 has 'with its name' "$ERR" 'small arrived with a wrong hash'
+{ echo 'spoil me'; head -c 3000000 /dev/urandom; } >large
+lab_hn -w node001,node003 --ssh-command "$TMP/spoil" --push small --push large touch "$TMP/ran"
+exits 'and one that passes from node to node' 69
+has 'is told with a node' "$ERR" 'error[HN236]: a pushed file has arrived damaged on node'
+has 'and the file' "$ERR" 'large arrived with a wrong hash'
 ok 'and nothing is left' wait_for nothing_stored
 
 lab exec node003 sh -c "rm -rf $TMP/cache/hnlaunch/push /var/tmp/hnlaunch-0 /run/user/0/hnlaunch /dev/shm/hnlaunch-0

@@ -159,7 +159,7 @@ class Order:
                        bytes([1]) + u32(0o755) + text("dir") + files + bytes([3]) + u32(0o777) + text("link") + text("file0"))
 
     def pack(self):
-        size = self.r.choice([0, 5, 30000])
+        size = self.r.choice([0, 5, 15000])
         return PACK, (u32(self.r.randrange(1, 3), self.r.choice([0, 0, 1, 7])) + bytes([self.r.choice([0, 0, 1])]) + u32(1) +
                       u32(self.r.randrange(5)) + struct.pack("<Q", self.r.choice([0, 0, 5, 2**63])) + u32(size) + bytes(size))
 

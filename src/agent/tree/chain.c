@@ -24,7 +24,7 @@
 #include "wire/msg.h"
 
 enum {
-        HOLD = 16,             /* PACKs */
+        HOLD = 32,             /* PACKs */
         UNSENT_MAX = 64 << 10, /* bytes given to libuv */
         CONNECT_MS = 2500,
         CHECK_MS = 250,

@@ -52,7 +52,6 @@ struct chain_row {
         const struct pack_stream *packs;
         size_t nodes, asked; /* in the row; ASKED */
         bool began;          /* bytes are sent */
-        int64_t since_ns;
 };
 
 struct chain_node {

@@ -124,7 +124,7 @@ static void join(int from, int to, bool yields)
 /* Gives a PACK to the first node, as the head does. Returns its bytes. */
 static uint32_t give(int node, uint32_t position)
 {
-        static unsigned char data[20000];
+        static unsigned char data[15000];
         struct push_piece piece = { 0, (uint64_t)position * sizeof(data), sizeof(data) };
         struct push_pack m = { .stream = STREAM,
                                .position = position,
@@ -213,10 +213,10 @@ TEST_WITH(set_up, tear_down, the_head_waits_for_a_node_behind)
 
         order(0, CHAIN_CONNECT, 1, false); /* nobody is there */
         assert_int_equal(next_report(0).error, ECONNREFUSED);
-        for (uint32_t i = 0; i < 60; i++)
+        for (uint32_t i = 0; i < 200; i++)
                 bytes += give(0, i);
         turn(10);
-        assert_int_equal(leave(0), 60);
+        assert_int_equal(leave(0), 200);
         assert_true(taken[0] < bytes / 2);
         order(0, CHAIN_LAST, 0, false);
         leave(0);
