@@ -4,21 +4,27 @@
 #
 # staging - what it costs to bring files to N nodes over links of a given rate.
 #
-#   tests/bench/staging/run.sh [-b BUILD] [-n "1 2 4 8"] [-s BYTES] [-r RATE] [-o OUT.json]
+#   tests/bench/staging/run.sh [-b BUILD] [-n "1 2 4 8"] [-s BYTES] [-f FILES] [-r RATE] [-w "WAY..."] [-o OUT.json]
 #
 # Every node has a real sshd and a home of its own (tests/lab/lab); what the login node sends and what each
 # node sends goes through a token bucket of RATE (tc's words, default 80mbit). For every number of nodes and
 # every way: seconds until the files are on all nodes (for hnlaunch: until a job that needs them has run and
-# left), and bytes that the login node sent. Needs root. Ways that are not installed are left out.
+# left), as a multiple of the first number of nodes, and bytes that the login node sent. With FILES, BYTES are
+# divided among so many files; without, they are one file beside 50 small ones. Where strace is installed the
+# bytes that hnlaunch reads from the files for the largest number of nodes follow; once is for the hashes. Needs
+# root. Ways that are not installed are left out.
 set -euo pipefail
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd -P)
-BUILD=$ROOT/build counts="1 2 4 8" size=8000000 rate=80mbit out=
-while getopts b:n:s:r:o: opt; do
+BUILD=$ROOT/build counts="1 2 4 8" size=8000000 files=0 rate=80mbit out=
+ways="push push_tree push_again scp_parallel rsync_parallel pdcp_parallel"
+while getopts b:n:s:f:r:w:o: opt; do
     case $opt in
     b) BUILD=$(cd "$OPTARG" && pwd -P) ;;
     n) counts=$OPTARG ;;
     s) size=$OPTARG ;;
+    f) files=$OPTARG ;;
     r) rate=$OPTARG ;;
+    w) ways=$OPTARG ;;
     o) out=$OPTARG ;;
     *) exit 64 ;;
     esac
@@ -31,21 +37,28 @@ trap '"$LAB" down >/dev/null 2>&1; rm -rf "$TMP"' EXIT
 mkdir "$TMP/cache" "$TMP/work"
 cd "$TMP/work"
 mkdir data
-head -c "$size" /dev/urandom >data/large
-for i in {1..50}; do head -c 2000 /dev/urandom >"data/small$i"; done
+if ((files)); then
+    for ((i = 0; i < files; i++)); do head -c $((size / files)) /dev/urandom >"data/file$i"; done
+    one=data/file0
+else
+    head -c "$size" /dev/urandom >data/large
+    for i in {1..50}; do head -c 2000 /dev/urandom >"data/small$i"; done
+    one=data/large
+fi
 
 most=0
 for n in $counts; do most=$((n > most ? n : most)); done
 "$LAB" up "$most" >/dev/null
 "$LAB" hosts openmpi 1 >hosts.txt
 awk '{ print $1 }' hosts.txt >names.txt
+"$LAB" run "$BUILD/hnlaunch" -q --connect-timeout 300s -H hosts.txt true # the agents are there from now on
 for ((i = 1; i <= most; i++)); do
     "$LAB" exec "$(printf 'node%03d' "$i")" tc qdisc add dev eth0 root tbf rate "$rate" burst 64k latency 100ms
 done
 "$LAB" run tc qdisc add dev br0 root tbf rate "$rate" burst 64k latency 100ms
 
 uplink() { "$LAB" run awk '$1 == "br0:" { print $10 }' /proc/self/net/dev; }
-hn() { "$LAB" run "$BUILD/hnlaunch" -q -H hosts.txt --nodes "$N" "$@" --push data test -s data/large; }
+hn() { "$LAB" run "$BUILD/hnlaunch" -v --connect-timeout 120s -H hosts.txt --nodes "$N" "$@" --push data test -s "$one"; }
 push() { hn; }
 push_tree() { hn --tree 2; }
 push_again() { hn; }
@@ -64,6 +77,9 @@ measure() { # NAME FUNCTION
     "$2" >"$TMP/log" 2>&1 || { echo "staging: $1 failed:" >&2; cat "$TMP/log" >&2; return; }
     to=$EPOCHREALTIME after=$(uplink)
     printf '%s %s %s %s\n' "$1" "$N" "$(awk "BEGIN { print $to - $from }")" $((after - before)) >>"$results"
+    # Without connections and the job: what hnlaunch says of the files alone.
+    sed -n 's/.*: push [0-9/]* in \([0-9.]*\)\(m\{0,1\}s\) .*/\1 \2/p' "$TMP/log" | tail -n 1 |
+        awk -v way="$1, the files alone" -v n="$N" -v bytes=$((after - before)) '{ print way, n, $2 == "ms" ? $1 / 1000 : $1, bytes }' >>"$results"
 }
 fresh() {
     local i
@@ -72,22 +88,30 @@ fresh() {
     done
 }
 
-N=$most
-"$LAB" run "$BUILD/hnlaunch" -q -H hosts.txt true # the agents are there from now on
+declare -A names=([push]=--push [push_tree]='--push --tree 2' [push_again]='--push, kept' [scp_parallel]='scp in parallel'
+    [rsync_parallel]='rsync in parallel' [pdcp_parallel]=pdcp)
 for N in $counts; do
-    fresh
-    measure --push push
-    measure '--push --tree 2' push_tree
-    hn --push-keep >/dev/null 2>&1
-    measure '--push, kept' push_again
-    fresh
-    measure 'scp in parallel' scp_parallel
-    if command -v rsync >/dev/null; then fresh; measure 'rsync in parallel' rsync_parallel; fi
-    if command -v pdcp >/dev/null; then fresh; measure pdcp pdcp_parallel; fi
+    for way in $ways; do
+        case $way in
+        rsync*) command -v rsync >/dev/null || continue ;;
+        pdcp*) command -v pdcp >/dev/null || continue ;;
+        esac
+        fresh
+        [[ $way != push_again ]] || hn --push-keep >/dev/null 2>&1
+        measure "${names[$way]}" "$way"
+    done
 done
 
-total=$(du -sb --apparent-size data | cut -f1)
-python3 - "$results" "$total" "$rate" "$out" <<'PY'
+reads=
+if command -v strace >/dev/null; then
+    N=$most
+    fresh
+    "$LAB" run strace -f -qq -y -e trace=read,pread64 -o "$TMP/trace" "$BUILD/hnlaunch" -q -H hosts.txt --nodes "$N" --push data true
+    reads=$(grep -F "<$PWD/data/" "$TMP/trace" | awk -F' = ' '$NF > 0 { n += $NF } END { print n + 0 }')
+fi
+
+total=$(find data -type f -printf '%s\n' | awk '{ n += $1 } END { print n }')
+python3 - "$results" "$total" "$rate" "$out" "$reads" <<'PY'
 import json
 import re
 import sys
@@ -100,8 +124,12 @@ print(f"{int(sys.argv[2]) / 1e6:.1f} MB to N nodes, every link {sys.argv[3]}: se
 print("| way | " + " | ".join(f"N={n}" for n in counts) + " |")
 print("|---|" + "---|" * len(counts))
 for w in ways:
-    cells = {d["nodes"]: f"{d['seconds']:.1f} s, {d['uplink_bytes'] / 1e6:.1f} MB" for d in data if d["way"] == w}
+    first = next(d["seconds"] for d in data if d["way"] == w)
+    cells = {d["nodes"]: f"{d['seconds']:.1f} s ({d['seconds'] / first:.2f}), {d['uplink_bytes'] / 1e6:.1f} MB"
+             for d in data if d["way"] == w}
     print(f"| {w} | " + " | ".join(cells.get(n, "") for n in counts) + " |")
+if sys.argv[5]:
+    print(f"\nhnlaunch read {int(sys.argv[5]) / 1e6:.1f} MB of the files for {counts[-1]} nodes, one time for the hashes")
 if sys.argv[4]:
     json.dump({"bytes": int(sys.argv[2]), "rate": sys.argv[3], "results": data}, open(sys.argv[4], "w"), indent=1)
 PY
