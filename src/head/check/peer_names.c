@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An address is right if it is one of the node's own, or that at which ssh has reached the node. A
- * name with several addresses needs one that is right. Where no node finds any name, the names are
- * aliases of ssh: nothing is wrong with the nodes then, and nothing is claimed.
+ * name with several addresses needs one that is right. A node behind a translation of addresses
+ * does not know its own: an address that all nodes tell, two at least, and that no other node has,
+ * is right, too. Where no node finds any name, the names are aliases of ssh: nothing is wrong with
+ * the nodes then, and nothing is claimed.
  */
 #include "head/check/peer_names.h"
 
@@ -89,6 +91,34 @@ static bool is_any_found(const struct checked *facts, const struct hosts *hosts)
         return false;
 }
 
+/* The answers of all nodes to the name of one host. */
+struct name_votes {
+        const struct check_fact *first;
+        size_t n;
+        bool differ;
+};
+
+/* Returns the answers by host, malloc'ed; they are lent from the facts. */
+static struct name_votes *count_votes(const struct checked *facts, const struct hosts *hosts)
+{
+        struct name_votes *votes = xcalloc(hosts->n, sizeof(*votes));
+
+        for (size_t i = 0; i < hosts->n; i++)
+                for (uint32_t k = 0; k < facts[i].n_facts; k++) {
+                        const struct check_fact *f = &facts[i].facts[k];
+                        size_t peer = read_peer(f->name, hosts->n);
+
+                        if (peer == SIZE_MAX || !is_found(f))
+                                continue;
+                        if (votes[peer].n++)
+                                votes[peer].differ |=
+                                        strcmp(votes[peer].first->value, f->value) != 0;
+                        else
+                                votes[peer].first = f;
+                }
+        return votes;
+}
+
 /* Whether any of the addresses "10.0.0.7 fe80::1" is one of the node. */
 static bool is_any_own(const char *addresses, const struct hello *node)
 {
@@ -105,21 +135,42 @@ static bool is_any_own(const char *addresses, const struct hello *node)
         return false;
 }
 
-/* Returns what is wrong with the answer to a name, malloc'ed; NULL = nothing. */
-static char *describe_answer(const struct check_fact *k, const struct host *peer,
-                             const struct hello *node)
+/* All that the answers are judged by. */
+struct name_case {
+        const struct hello *const *hellos;
+        const struct hosts *hosts;
+        bool *translated; /* by host: its addresses are right although the host does not know them
+                           */
+        bool any;         /* a node finds a name */
+};
+
+/* Whether all nodes tell the same addresses of a host, which are of no other node. */
+static bool is_translated(const struct name_case *c, const struct name_votes *v)
 {
+        if (v->n < 2 || v->differ || !strncmp(v->first->value, "127.", 4) ||
+            !strncmp(v->first->value, "::1", 3))
+                return false;
+        for (size_t i = 0; i < c->hosts->n; i++)
+                if (c->hellos[i] && is_any_own(v->first->value, c->hellos[i]))
+                        return false;
+        return true;
+}
+
+/* Returns what is wrong with the answer to a name, malloc'ed; NULL = nothing. */
+static char *describe_answer(const struct name_case *c, const struct check_fact *k, size_t peer)
+{
+        const char *name = c->hosts->v[peer].name;
+
         if (!strcmp(k->value, "none"))
-                return xasprintf("no address of %s", peer->name);
-        if (node && !is_any_own(k->value, node))
-                return xasprintf("a wrong address of %s: %.*s", peer->name,
-                                 (int)strcspn(k->value, " "), k->value);
+                return xasprintf("no address of %s", name);
+        if (c->hellos[peer] && !is_any_own(k->value, c->hellos[peer]) && !c->translated[peer])
+                return xasprintf("a wrong address of %s: %.*s", name, (int)strcspn(k->value, " "),
+                                 k->value);
         return NULL;
 }
 
 /* Replaces the answers of a node by one fact. */
-static void settle_answers(struct checked *m, const struct hello *const *hellos,
-                           const struct hosts *hosts, bool any)
+static void settle_answers(struct checked *m, const struct name_case *c)
 {
         char value[CHECK_VALUE] = "", problem[CHECK_PROBLEM] = "there is no other node with a name";
         CLEANUP(free_textp) char *first = NULL;
@@ -128,7 +179,7 @@ static void settle_answers(struct checked *m, const struct hello *const *hellos,
 
         for (uint32_t i = 0; i < m->n_facts; i++) {
                 const struct check_fact *k = &m->facts[i];
-                size_t peer = read_peer(k->name, hosts->n);
+                size_t peer = read_peer(k->name, c->hosts->n);
                 char *fault;
 
                 if (peer == SIZE_MAX) {
@@ -140,7 +191,7 @@ static void settle_answers(struct checked *m, const struct hello *const *hellos,
                         continue;
                 }
                 known++;
-                fault = describe_answer(k, &hosts->v[peer], hellos[peer]);
+                fault = describe_answer(c, k, peer);
                 wrong += fault != NULL;
                 if (first)
                         free(fault);
@@ -148,7 +199,7 @@ static void settle_answers(struct checked *m, const struct hello *const *hellos,
                         first = fault;
         }
         m->n_facts = left;
-        if (known && !any) {
+        if (known && !c->any) {
                 known = 0;
                 snprintf(problem, sizeof(problem), "no node knows another one by its name");
         }
@@ -164,9 +215,17 @@ static void settle_answers(struct checked *m, const struct hello *const *hellos,
 void peer_names_settle(struct checked *facts, const bool *answered,
                        const struct hello *const *hellos, const struct hosts *hosts)
 {
-        bool any = is_any_found(facts, hosts);
+        struct name_case c = { hellos, hosts, xcalloc(hosts->n, sizeof(bool)),
+                               is_any_found(facts, hosts) };
+        struct name_votes *votes = count_votes(facts, hosts);
 
         for (size_t i = 0; i < hosts->n; i++)
+                c.translated[i] = hellos[i] && votes[i].n &&
+                                  !is_any_own(votes[i].first->value, hellos[i]) &&
+                                  is_translated(&c, &votes[i]);
+        for (size_t i = 0; i < hosts->n; i++)
                 if (answered[i])
-                        settle_answers(&facts[i], hellos, hosts, any);
+                        settle_answers(&facts[i], &c);
+        free(c.translated);
+        free(votes);
 }

@@ -190,3 +190,44 @@ TEST(what_was_not_found_in_time_does_not_count)
         assert_string_equal(facts[4].facts[2].value, "3 names");
         drop_nodes();
 }
+
+/* Sets all answers to the name of @peer. */
+static void tell_all(size_t peer, const char *addresses)
+{
+        for (size_t i = 0; i < NODES; i++)
+                for (uint32_t k = 0; k < names[i].n; k++)
+                        if (strtoul(names[i].v[k].fact + 5, NULL, 10) == peer)
+                                snprintf(answer(i, k)->value, CHECK_VALUE, "%s", addresses);
+}
+
+static size_t count_wrong(void)
+{
+        size_t n = 0;
+
+        settle(0);
+        for (size_t i = 0; i < NODES; i++)
+                n += !strncmp(facts[i].facts[2].value, "a wrong ", 8);
+        return n;
+}
+
+TEST(an_address_that_all_nodes_tell_is_translated)
+{
+        make_nodes();
+        answer_all();
+        tell_all(3, "203.0.113.7");
+        assert_int_equal(count_wrong(), 0);
+        drop_nodes();
+}
+
+TEST(an_address_of_this_machine_or_of_another_node_is_not)
+{
+        static const char *const wrong[] = { "127.0.1.1", "::1", "10.0.0.2", "10.7.7.7 fd00::1" };
+
+        for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+                make_nodes();
+                answer_all();
+                tell_all(3, wrong[i]);
+                assert_int_equal(count_wrong(), 4);
+                drop_nodes();
+        }
+}
