@@ -38,7 +38,7 @@ trial() { # NAME WANTED-CODE COMMAND...: the same command cold and on the hold
     same "$name: the same last line" "$TMP/cold.verdict" "$TMP/held.verdict"
 }
 ends() { lab_hn -H "$H" --label none "${@: -2}" sh -c 'echo "$RANK $WORLD_SIZE $(hostname) $PWD $MINE"; cat; umask; ulimit -n; exit 0'; }
-fails() { lab_hn -H "$H" --label none "${@: -2}" sh -c 'echo $RANK; [ $RANK != 3 ] || exit 7; sleep 60'; }
+fails() { lab_hn -H "$H" --label none "${@: -2}" sh -c 'echo $RANK; sleep 1; [ $RANK != 3 ] || exit 7; sleep 60'; }
 is_late() { lab_hn -H "$H" --label none --timeout 1s --grace 1s "${@: -2}" sh -c 'echo up; trap "" TERM; sleep 60'; }
 is_stopped() {
     lab_start -H "$H" --label none "${@: -2}" sh -c 'echo up; sleep 60'
@@ -70,6 +70,27 @@ for i in {1..20}; do
     [[ $RC == 0 && $(grep -cx "$i" "$OUT") == 6 ]] || fail "run $i on the hold"
 done
 is 'twenty runs in a row need no login' "$(logins)" "$before"
+
+# tests/bench/hold --long makes 10,000 runs.
+census() { # KIB DESCRIPTORS of the hold and all agents
+    local pid
+    for pid in "$(holds pid)" $(lab ps | awk '/agent-|hnlaunch-guard|self.exe/ { print $2 }'); do
+        [[ ! -r /proc/$pid/statm ]] || echo "$(($(cut -d' ' -f2 "/proc/$pid/statm") * 4)) $(find "/proc/$pid/fd" -mindepth 1 | wc -l)"
+    done | awk '{ kib += $1; fds += $2 } END { print kib, fds }'
+}
+is_flat() { # BEFORE AFTER
+    echo "before and after, in KiB and descriptors: $1, $2"
+    [[ ${2#* } -le ${1#* } && ${2% *} -le $((${1% *} * 11 / 10)) ]]
+}
+is_quiet() { [[ $(census) == "$(sleep 0.3; census)" ]]; }
+wait_for is_quiet
+flat=$(census)
+# shellcheck disable=SC2016
+lab_run bash -c 'for ((i = 0; i < 200; i++)); do "$1" -q -H "$2" --log-dir none true || exit 1; done' - "$LAB_HNLAUNCH" "$H"
+exits '200 more runs' 0
+wait_for is_quiet
+ok 'leave memory and descriptors of hold and agents as they were' is_flat "$flat" "$(census)"
+is 'and need no login either' "$(logins)" "$before"
 
 export MINE=of-the-run
 mkdir -p "$TMP/there" && cd "$TMP/there" || exit 1
@@ -115,6 +136,10 @@ exits 'a run on other hosts' 0
 has 'says why it does not use the hold' "$ERR" "hold $HOLD is not used: it has other hosts"
 lab_hn -v -w node001,node002 --connect-timeout 9s --user root --label none true
 has 'so does one with other settings' "$ERR" "hold $HOLD is not used: it has other settings: --user"
+cp "${LAB_HNLAUNCH%/*}"/hnlaunch-agent* "$TMP" 2>/dev/null
+HNLAUNCH_RUN_AGENT=$(find "$TMP" -maxdepth 1 -name 'hnlaunch-agent*' -type f | head -n 1) lab_hn -v -w node001,node002 --label none true
+has 'and one with another agent, as of a new version' "$ERR" "hold $HOLD is not used: it has other settings: hnlaunch-agent"
+exits 'which starts' 0
 lab_hn --hold "$HOLD" -w node002 --label none hostname
 exits 'a run on a part of its hosts names it' 0
 is 'and runs there' "$(cat "$OUT")" node002
