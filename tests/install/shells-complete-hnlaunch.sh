@@ -28,6 +28,9 @@ start --local 1 --label none sh -c 'echo runs; exec sleep 1000'
 ok 'a run that goes on' wait_for lines_are "$OUT" 1
 running=$(hnlaunch ps | awk '/ running / { print $1 }')
 started=$PID
+python3 "$ROOT/tests/lib/fake_hold.py" "$XDG_RUNTIME_DIR/hnlaunch/holds/a.sock" '{}' &
+fake=$!
+ok 'a hold is there' wait_for test -S "$XDG_RUNTIME_DIR/hnlaunch/holds/a.sock"
 
 # Prints what a shell offers behind a line.
 bash_offers() { # LINE [SCRIPT]
@@ -79,6 +82,7 @@ for shell in bash fish zsh; do
     offers "$shell" 'programs when no command fits' 'hnlaunch mkfif' mkfifo
     only "$shell" 'runs that go on' 'hnlaunch stop ' "$running"
     only "$shell" 'all runs' 'hnlaunch logs ' "$ended" "$running"
+    only "$shell" 'holds' 'hnlaunch release ' fake1
     only "$shell" 'an option of a command' 'hnlaunch logs --fo' --fold --follow
     only "$shell" 'also behind the run' "hnlaunch logs $ended --fo" --fold --follow
     only "$shell" 'one option' 'hnlaunch --max' --max-restarts
@@ -134,5 +138,5 @@ else
 fi
 type -P fish >/dev/null && offers fish 'hosts of ~/.ssh/config' 'hnlaunch -w gpu-alpha,gpu-' gpu-alpha,gpu-beta
 type -P zsh >/dev/null && offers zsh 'hosts of ~/.ssh/config' 'hnlaunch -w gpu-alpha,gpu-' gpu-beta
-kill -TERM "$started"
+kill -TERM "$started" "$fake"
 done_testing

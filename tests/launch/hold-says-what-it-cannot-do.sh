@@ -33,33 +33,10 @@ is 'ps has none' "$(python3 -c 'import json, sys; print(json.load(open(sys.argv[
 
 # --- a hold that answers as told -------------------------------------------------------------------------------
 
-mkdir -p "$XDG_RUNTIME_DIR/hnlaunch/holds"
-chmod 700 "$XDG_RUNTIME_DIR/hnlaunch" "$XDG_RUNTIME_DIR/hnlaunch/holds"
-cat >fake.py <<'END'
-import json, os, socket, sys
-
-path, take = sys.argv[1], json.loads(sys.argv[2])
-listener = socket.socket(socket.AF_UNIX)
-listener.bind(path)
-listener.listen()
-while True:
-    peer = listener.accept()[0]
-    line = b""
-    while not line.endswith(b"\n"):
-        more = peer.recv(65536)
-        if not more:
-            break
-        line += more
-    if line:
-        what = json.loads(line)["do"]
-        answer = take if what == "take" else {"hold": "fake1", "pid": os.getpid(), "hosts": ["other.invalid"], "nodes_ready": 1,
-                                              "memory": 1, "us": 61000000, "used_by": ["k3f9q"], "idle_left_ms": -1, "released": False}
-        peer.sendall((json.dumps(answer) + "\n").encode())
-    peer.close()
-END
+mkdir -m 700 "$XDG_RUNTIME_DIR/hnlaunch"
 fake() { # ANSWER: to a run
     rm -f "$XDG_RUNTIME_DIR/hnlaunch/holds/a.sock"
-    python3 fake.py "$XDG_RUNTIME_DIR/hnlaunch/holds/a.sock" "$1" 2>/dev/null &
+    python3 "$ROOT/tests/lib/fake_hold.py" "$XDG_RUNTIME_DIR/hnlaunch/holds/a.sock" "$1" 2>/dev/null &
     fake=$!
     wait_for test -S "$XDG_RUNTIME_DIR/hnlaunch/holds/a.sock"
 }
@@ -78,7 +55,10 @@ fake '{"differs": "--user"}'
 says 'a hold with other settings' 69 HN632 'hold fake1 has other settings: --user' --hold fake1 -w other.invalid true
 kill "$fake"
 wait_for not ps -p "$fake" >/dev/null 2>&1
+sleep 2 # a young socket may be one of a hold that does not listen yet
 is 'a socket without a hold is no hold' "$("$HNLAUNCH" ps --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["holds"])')" '[]'
+
+ok 'and goes, with the folder' test ! -e "$XDG_RUNTIME_DIR/hnlaunch/holds"
 
 # --- what a run without a hold pays ----------------------------------------------------------------------------
 

@@ -81,8 +81,12 @@ static int connect_hold(const char *path, struct error *err)
         r = errno;
         fd_close(fd);
         if (r == ECONNREFUSED && lstat(path, &st) == 0 && S_ISSOCK(st.st_mode) &&
-            time(NULL) - st.st_ctime > 1)
+            time(NULL) - st.st_ctime > 1) {
+                CLEANUP(free_textp) char *folder = hold_socket_folder();
+
                 unlink(path);
+                rmdir(folder); /* if it is empty: later runs look no further */
+        }
         return err_set(err, r, "cannot connect to %s: %s", path, strerror(r));
 }
 
