@@ -186,10 +186,26 @@ finish
 exits 'a node that is lost during a run: 125' 125
 verdict_has 'is named' 'lost node003'
 lab boot node003
+boots() { lab exec node003 true; }
+wait_for boots
 lab_hn release --all
 exits 'all holds are released' 0
 ok 'none is left' wait_for no_hold
 lab_nothing_left 'nothing is left'
+
+hold -w node001,node002
+lab cut node002
+sleep 8
+begin=$SECONDS
+lab_hn -v -w node001,node002 --connect-timeout 2s true
+exits 'a node that does not answer the hold' 68
+has 'is connected anew, in vain' "$ERR" 'node002 is connected anew'
+ok 'before it counts as lost' test $((SECONDS - begin)) -lt 20
+lab restore node002
+heard() { lab_hn -v -w node001,node002 true && ! grep -q 'connected anew' "$ERR"; }
+ok 'and is used when it answers again' wait_for heard
+lab_hn release
+ok 'that hold is gone' wait_for no_hold
 
 XDG_RUNTIME_DIR=/proc lab_hn hold -w node001
 exits 'a hold without a place for its socket' 73

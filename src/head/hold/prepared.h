@@ -24,6 +24,7 @@ struct hold_nodes {
          * NULL = the node is lost. */
         struct buf *(*out)(void *ctx, size_t i);
         const char *(*name)(void *ctx, size_t i);
+        bool (*silent)(void *ctx, size_t i); /* nothing has been heard for longer than usual */
         void *ctx;
 };
 
@@ -37,6 +38,7 @@ struct prepared_ops {
         void (*frame)(void *ctx, size_t i, const struct frame *f);
 };
 
+/* A silent node has no agent to take as long as nothing is heard of it. */
 enum prepared_state {
         PREPARED_NOT_YET,
         PREPARED_READY,

@@ -22,7 +22,10 @@
 #include "head/hold/hold_match.h"
 #include "head/hold/hold_socket.h"
 
-enum { EXPLAIN_MS = 50 }; /* from the end of a stream to that of the connection */
+enum {
+        EXPLAIN_MS = 50, /* from the end of a stream to that of the connection */
+        WAIT_MS = 90000, /* for an agent that is being prepared */
+};
 
 /* The part of the hold in a host. */
 enum grant { GRANT_NONE, GRANT_DUE, GRANT_GIVEN, GRANT_TAKEN, GRANT_ABSENT };
@@ -321,6 +324,13 @@ static void read_hold_lines(struct hold_transport *t)
         advance_links(t);
 }
 
+static void give_up_due(struct held *h)
+{
+        for (size_t i = 0; i < h->n_hosts; i++)
+                if (h->grant[i] == GRANT_DUE)
+                        h->grant[i] = GRANT_ABSENT;
+}
+
 /* Hosts still due are connected anew; nodes of the run are lost. */
 static void end_hold(struct hold_transport *t)
 {
@@ -329,9 +339,7 @@ static void end_hold(struct hold_transport *t)
         struct hold_link *next;
 
         uv_poll_stop(&t->poll);
-        for (size_t i = 0; i < h->n_hosts; i++)
-                if (h->grant[i] == GRANT_DUE)
-                        h->grant[i] = GRANT_ABSENT;
+        give_up_due(h);
         snprintf(why.fact, sizeof(why.fact), "hold %s (pid %d) has ended", h->id, h->pid);
         for (struct hold_link *l = t->links; l; l = next) {
                 next = l->next;
@@ -366,9 +374,19 @@ static void explain_hold_link(struct link *link)
                 on_hold_readable(&t->poll, 0, UV_READABLE);
 }
 
+static void on_hold_slow(uv_timer_t *timer)
+{
+        struct hold_transport *t = timer->data;
+
+        give_up_due(t->held);
+        advance_links(t);
+}
+
 static void on_hold_later(uv_timer_t *timer)
 {
         read_hold_lines(timer->data);
+        uv_timer_start(timer, on_hold_slow, WAIT_MS, 0);
+        uv_unref((uv_handle_t *)timer);
 }
 
 /* --- the transport ---------------------------------------------------------------------------- */
@@ -394,6 +412,7 @@ static struct link *open_hold_link(struct transport *transport, const struct lin
         l->to.host = l->host;
         l->to.user = l->user;
         t->links = l;
+        uv_ref((uv_handle_t *)&t->later);
         uv_timer_start(&t->later, on_hold_later, 0, 0);
         return &l->link;
 }

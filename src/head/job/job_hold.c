@@ -14,7 +14,7 @@
 #include "head/hold/hold.h"
 #include "head/job/cluster.h"
 
-enum { LOOK_MS = 5000 };
+enum { LOOK_MS = 5000, SILENT_MS = 3 * LOOK_MS / 2 };
 
 /* A hold that is being served. */
 struct job_holding {
@@ -48,6 +48,14 @@ static const char *find_host_name(void *ctx, size_t i)
         const struct cluster *c = ctx;
 
         return c->hosts->v[i].name;
+}
+
+/* Each node is heard with each look. */
+static bool is_node_silent(void *ctx, size_t i)
+{
+        const struct cluster *c = ctx;
+
+        return clock_ns() - c->nodes[i].heard_ns > INT64_C(1000000) * SILENT_MS;
 }
 
 static void on_hold_ended(void *ctx, const char *why)
@@ -112,7 +120,7 @@ struct hold *job_hold_of(struct job_holding *s)
 
 struct job_holding *job_hold_begin(struct cluster *c, const struct job_hold *how, struct error *err)
 {
-        const struct hold_nodes nodes = { find_out_buffer, find_host_name, c };
+        const struct hold_nodes nodes = { find_out_buffer, find_host_name, is_node_silent, c };
         struct job_holding *s = xcalloc(1, sizeof(*s));
         struct hold_config config = { .id = how->id,
                                       .hosts = c->hosts,

@@ -14,7 +14,7 @@
 static struct {
         uv_loop_t loop;
         struct buf out[2];
-        bool lost;
+        bool lost, silent;
         int changes[2], frames, status;
         struct prepared_agents *p;
 } t;
@@ -27,6 +27,11 @@ static struct buf *out_of(void *ctx UNUSED, size_t i)
 static const char *name_of(void *ctx UNUSED, size_t i)
 {
         return i ? "node1" : "node0";
+}
+
+static bool is_silent(void *ctx UNUSED, size_t i UNUSED)
+{
+        return t.silent;
 }
 
 static void on_changed(void *ctx UNUSED, size_t i)
@@ -51,7 +56,7 @@ static int set_up(void **state UNUSED)
         static const struct prepared_ops ops = { .changed = on_changed,
                                                  .ended = on_ended,
                                                  .frame = on_frame };
-        static const struct hold_nodes nodes = { out_of, name_of, NULL };
+        static const struct hold_nodes nodes = { out_of, name_of, is_silent, NULL };
 
         memset(&t, 0, sizeof(t));
         uv_loop_init(&t.loop);
@@ -167,6 +172,9 @@ TEST_WITH(set_up, tear_down, a_run_reads_the_greeting_as_if_it_were_sent_now)
         greet(0, number);
         assert_int_equal(prepared_state(t.p, 0), PREPARED_READY);
         assert_int_equal(t.changes[0], 1);
+        t.silent = true;
+        assert_int_equal(prepared_state(t.p, 0), PREPARED_NEVER);
+        t.silent = false;
         free(sent(0, number, &len)); /* a ping, for the clock */
         assert_true(len > 0);
         usleep(2000);

@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# A hold whose agent is started by a program serves runs one after another, and ends with its process, its time or its release.
+# tests/lab/runs-start-on-a-hold.sh has logins and several nodes.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+
+export XDG_RUNTIME_DIR=$TMP/run XDG_CACHE_HOME=$TMP/cache
+mkdir -m 700 "$XDG_RUNTIME_DIR"
+starts=$TMP/starts # a line for each agent that is started
+cat >start <<'END'
+#!/bin/sh
+echo "$1" >>"$STARTS"
+shift
+exec "$@"
+END
+chmod +x start
+export STARTS=$starts
+on=(-w other.invalid:2 --start-with "$PWD/start {host}")
+
+held() { "$HNLAUNCH" ps --json | python3 -c 'import json, sys; [print(*[h[k] for k in sys.argv[1:]]) for h in json.load(sys.stdin)["holds"]]' "$@"; }
+no_hold() { [[ ! -e $XDG_RUNTIME_DIR/hnlaunch/holds ]]; }
+
+hn hold "${on[@]}" --idle 5m
+exits 'a hold is made' 0
+HOLD=$(cat "$OUT")
+is 'ps lists it' "$(held hold nodes_ready used_by)" "$HOLD 1 []"
+for i in {1..5}; do
+    hn "${on[@]}" --label none sh -c 'cat; echo "$RANK of $WORLD_SIZE, $1"' - "$i" </dev/null
+    [[ $RC == 0 && $(sort "$OUT" | xargs) == "0 of 2, $i 1 of 2, $i" ]] || fail "run $i" "$(cat "$OUT" "$ERR")"
+done
+is 'five runs start no agent by the program' "$(wc -l <"$starts")" 1
+hn "${on[@]}" --label none sh -c 'yes | head -c 3000000; exit 3'
+exits 'a run that writes much, and fails' 3
+is 'loses nothing' "$(stat -c %s "$OUT")" 6000000
+start "${on[@]}" --label none sh -c 'echo up; exec sleep 1000.31'
+ok 'ranks are up' wait_for lines_are "$OUT" 2
+is 'ps names the run' "$(held used_by | tr -d "[]'")" "$("$HNLAUNCH" ps --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["runs"][0]["run"])')"
+one=$PID
+hn "${on[@]}" true
+exits 'a second run is refused' 69
+has 'with a number' "$ERR" 'error[HN630]'
+kill -KILL "$one"
+PID=$one
+finish
+ok 'a killed run leaves no rank' wait_for not pgrep -xf 'sleep 1000.31'
+hn "${on[@]}" --max-restarts 1 --label none sh -c 'echo "attempt $HN_RESTART"; exit $((1 - HN_RESTART))'
+exits 'a run with a second attempt' 0
+is 'has both on the hold' "$(sort "$OUT" | uniq -c | awk '{ print $1, $3 }' | xargs) $(wc -l <"$starts")" '2 0 2 1 1'
+
+start "${on[@]}" --label none sh -c 'echo up; exec sleep 1000.31'
+ok 'ranks are up' wait_for lines_are "$OUT" 2
+kill -KILL "$(held pid)"
+finish
+exits 'a killed hold ends its run with 125' 125
+verdict_has 'which is told' "hold $HOLD (pid " ') has ended'
+nothing_left 'nothing is left of both'
+hn "${on[@]}" --label none true
+exits 'the next run starts without it' 0
+is 'by the program' "$(wc -l <"$starts")" 2
+
+hn hold "${on[@]}" --idle 1s
+exits 'a hold for a second' 0
+ok 'ends after it' wait_for no_hold
+hn hold "${on[@]}"
+exits 'a hold that is released' 0
+hn release
+exits 'is gone' 0
+ok 'at once' wait_for no_hold
+hn hold "${on[@]}"
+kill -TERM "$(held pid)"
+ok 'SIGTERM ends a hold, too' wait_for no_hold
+nothing_left 'nothing is left'
+done_testing
