@@ -426,6 +426,7 @@ static const struct {
         [MSG_STATUS_REQUEST] = OF(attempt, node_attempt_on_status_request),
         [MSG_INSPECT] = OF(attempt, node_attempt_on_inspect),
         [MSG_BIND] = OF(attempt, node_attempt_on_bind),
+        [MSG_WARM] = OF(attempt, node_attempt_on_warm),
         [MSG_CHECK] = OF(attempt, node_attempt_on_check),
         [MSG_MEASURE] = OF(pairs, pair_test_on_measure),
         [MSG_SAMPLE] = OF(samples, rank_samples_on_order),

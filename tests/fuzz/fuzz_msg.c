@@ -17,6 +17,7 @@
 #include "wire/status_msg.h"
 #include "wire/trace/trace.h"
 #include "wire/tree_msg.h"
+#include "wire/warm_msg.h"
 
 /* Decodes @f and, if that works, appends the encoded message to @to. */
 #define AGAIN(type)                                                                                \
@@ -130,11 +131,13 @@ AGAIN_OWNED(bind_query)
 AGAIN_OWNED(bound)
 AGAIN_OWNED(ras_reply)
 AGAIN(node_facts)
+AGAIN(warmed)
 AGAIN_OWNED(sample)
 AGAIN_OWNED(check_order)
 AGAIN_OWNED(checked)
 AGAIN_OWNED(measure_order)
 AGAIN_OWNED(measured)
+AGAIN_OWNED(warm_order)
 AGAIN_OWNED(child_agent_order)
 AGAIN_OWNED(push_offer)
 AGAIN_OWNED(push_pack)
@@ -245,6 +248,8 @@ static int (*const again[256])(const struct frame *f, struct buf *to) = {
         [MSG_CHECKED] = checked_again,
         [MSG_MEASURE] = measure_order_again,
         [MSG_MEASURED] = measured_again,
+        [MSG_WARM] = warm_order_again,
+        [MSG_WARMED] = warmed_again,
         [MSG_SAMPLE] = number_again,
         [MSG_SAMPLED] = sample_again,
         [MSG_RECORD] = number_again,

@@ -25,6 +25,7 @@
 #include "wire/tcpstore.h"
 #include "wire/trace/trace.h"
 #include "wire/tree_msg.h"
+#include "wire/warm_msg.h"
 
 static const char *corpus;
 
@@ -356,6 +357,16 @@ static void seed_statuses(struct buf *b)
                                                                          .received = 116000000 } },
                                 .n_results = 1 });
         write_message(b, "measured");
+        warm_order_encode(b, &(struct warm_order){
+                                     .word = (char[]){ "python" },
+                                     .modules = { .v = (char *[]){ (char[]){ "torch" } }, .n = 1 },
+                                     .slots = 8,
+                                     .bind = (char[]){ "auto" },
+                                     .cwd = (char[]){ "/data" },
+                                     .env = { .v = (char *[]){ (char[]){ "A=1" } }, .n = 1 } });
+        write_message(b, "warm");
+        warmed_encode(b, &(struct warmed){ .slots = 8, .mib = 230, .ms = 1500 });
+        write_message(b, "warmed");
         inspected_encode(b, &(struct inspected){ .number = 5,
                                                  .left = 1,
                                                  .rank = 3,

@@ -26,7 +26,7 @@ LAUNCH, SIGNAL, STOP, CREDIT, STDIN, PING, BYE = message_numbers("LAUNCH SIGNAL 
 ENDPOINT, PROBE, COMMON, PORTS, PORTS_HELD = message_numbers("ENDPOINT PROBE COMMON PORTS PORTS_HELD")
 HELLO, STARTED, REFUSED, OUTPUT, EXITED, GONE = message_numbers("HELLO STARTED REFUSED OUTPUT EXITED GONE")
 PING_REQUEST, PONG, LOG, STORE = message_numbers("PING_REQUEST PONG LOG STORE")
-ENDPOINT_OPENED, PROBED = message_numbers("ENDPOINT_OPENED PROBED")
+ENDPOINT_OPENED, PROBED, WARM, WARMED = message_numbers("ENDPOINT_OPENED PROBED WARM WARMED")
 LOOPBACK, NETWORK = 1, 2
 WINDOW = 512 << 10
 EXEC, CWD, FORK, ORDER = 1, 2, 3, 4
@@ -169,6 +169,13 @@ class Agent:
             body += struct.pack("<IIII", rank, rank, 0, len(mine))
             body += struct.pack("<%dI" % len(mine), *mine)
         self.send(LAUNCH, body)
+
+    def warm(self, word, modules, slots=1, env=(), unset=(), cwd="", bind=""):
+        """(slots that are ready, why none is)"""
+        self.send(WARM, _bytes(word) + _list(modules) + struct.pack("<I", slots) + _bytes(bind) + _bytes(cwd) + _list(env) + _list(unset))
+        r = self.answer(WARMED)
+        slots, _, _ = r.take("III")
+        return slots, r.text().decode()
 
     def stop(self, grace_ms):
         self.send(STOP, struct.pack("<I", grace_ms))

@@ -22,13 +22,13 @@ from waiting import wait_for
 STATUS_REQUEST, CHILD_AGENT, PRUNE, OFFER, PACK, CHAIN = message_numbers("STATUS_REQUEST CHILD_AGENT PRUNE OFFER PACK CHAIN")
 LOOK, INSPECT, PULL, TUNNEL, WORLD, STARTED, BIND = message_numbers("LOOK INSPECT PULL TUNNEL WORLD STARTED BIND")
 BINDINGS = ["", "auto", "none", "numa", "socket", "core:1", "core:9999", "exclusive", "list:0;1-3", "list:", "?"]
-SIGNAL_RANKS, MEASURE = message_numbers("SIGNAL_RANKS MEASURE")
+SIGNAL_RANKS, MEASURE, WARM = message_numbers("SIGNAL_RANKS MEASURE WARM")
 REPLY, EVENT = 128, 129
 MARK = "ORDER_MARK"
 
 PROGRAMS = [["true"], ["sh", "-c", "exit 3"], ["sleep", "1000"], ["cat"], ["/nowhere/at/all"], [],
             ["sh", "-c", "yes | head -c 300000"], ["sh", "-c", "trap '' TERM; sleep 1000 & sleep 1000"],
-            ["sh", "-c", "setsid sleep 1000 & kill -9 $$"]]
+            ["sh", "-c", "setsid sleep 1000 & kill -9 $$"], ["/usr/bin/python3", "/nowhere.py"], ["/usr/bin/python3", "-c", "print(1)"]]
 # Kind, and a list of blocks of a node, nodes and ranks on each.
 MPI = 4 * [struct.pack("<BI", 1, 0)] + [struct.pack("<BIIII", 0, 1, 0, 1, n) for n in (1, 2)] + [
     struct.pack("<BI", 0, 0), struct.pack("<BI", 4, 0), struct.pack("<BIIII", 2, 1, 0, 2**32 - 1, 2**32 - 1)]
@@ -191,12 +191,17 @@ class Order:
         return MEASURE, (u32(self.number()) + text(r.choice(["t" * 32, ""])) + bytes([r.randrange(2)]) +
                          u32(r.choice([0, 50, 60001]), r.choice([0, 20]), r.choice([0, 100000, 2**32 - 1]), len(targets)) + b"".join(targets))
 
+    def warm(self):
+        r = self.r
+        return WARM, (text(r.choice(["/usr/bin/python3", "/usr/bin/python3", "true", "/nowhere", ""])) + texts(r.choice([["json"], ["json"], ["nowhere"], []])) +
+                      u32(r.choice([1, 2, 4, 0, 2**32 - 1])) + text(r.choice(BINDINGS)) + text(r.choice(["", "/nowhere"])) + texts(["A=1"]) + texts([]))
+
     def nonsense(self):
         return self.r.choice([0, 1, 5, 9, 11, 13, 14, 20, 32, 37, 64, 65, 255]), bytes(self.r.randrange(20))
 
     def any(self):
         names = ["common", "launch", "launch", "launch", "signal", "signal_ranks", "stop", "credit", "stdin", "ping", "endpoint", "probe", "ports", "status", "inspect",
-                 "child", "prune", "tunnel", "tunnel", "offer", "pack", "chain", "look", "pull", "store", "world", "bind", "measure", "measure", "nonsense"]
+                 "child", "prune", "tunnel", "tunnel", "offer", "pack", "chain", "look", "pull", "store", "world", "bind", "measure", "measure", "warm", "warm", "nonsense"]
         return getattr(self, self.r.choice(names))()
 
 

@@ -13,12 +13,14 @@
 #include <string.h>
 
 #include "agent/attempt/node_attempt_private.h"
+#include "agent/attempt/warm_env.h"
 #include "agent/check/node_check.h"
 #include "agent/core/sockdiag.h"
 #include "agent/endpoint/endpoint_tcp.h"
 #include "agent/endpoint/store_access.h"
 #include "agent/pmi/pmi_link.h"
 #include "agent/pmix/pmix_service.h"
+#include "agent/rank/limits.h"
 #include "agent/rank/rank_status.h"
 #include "base/memory.h"
 #include "store/relay/relay.h"
@@ -254,6 +256,34 @@ void node_attempt_on_bind(void *attempt, const struct frame *f)
         order_binding_destroy(b);
         near_nics_finish(&nics);
         bind_query_finish(&q);
+}
+
+/* --- WARM ------------------------------------------------------------------------------------- */
+
+static int raise_warm_limits(void *ctx UNUSED)
+{
+        limits_raise_worker();
+        return 0;
+}
+
+void node_attempt_on_warm(void *attempt, const struct frame *f)
+{
+        struct node_attempt *t = attempt;
+        CLEANUP(strv_finish) struct strv env = STRV_INIT;
+        struct warm_order m;
+        struct error err;
+
+        if (warm_order_decode(&m, f, &err) < 0) {
+                warm_refuse(t->warm, err.text);
+                return;
+        }
+        if (t->phase == IDLE) {
+                warm_env_build(&env, &m, t->node.binding, t->node.cores, t->node.has_gpus);
+                warm_prepare(t->warm, &m, &env, raise_warm_limits);
+        } else {
+                warm_refuse(t->warm, "ranks run on this node");
+        }
+        warm_order_finish(&m);
 }
 
 /* --- INSPECT ---------------------------------------------------------------------------------- */

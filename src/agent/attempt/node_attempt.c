@@ -251,6 +251,7 @@ void node_attempt_reap(struct node_attempt *t)
                 }
                 if (!w) {
                         inspection_reaped(t->inspection, pid);
+                        warm_reaped(t->warm, pid, status);
                         t->ops.other_reaped(t->ops.ctx, pid, status);
                         continue;
                 }
@@ -274,7 +275,7 @@ static bool any_other_process(void *ctx)
         for (size_t i = 0; i < t->groups.n; i++)
                 if (t->groups.v[i]->pmix.service)
                         return true;
-        return t->ops.any_other(t->ops.ctx);
+        return warm_any(t->warm) || t->ops.any_other(t->ops.ctx);
 }
 
 static bool is_other_process(void *ctx, pid_t pid)
@@ -285,7 +286,7 @@ static bool is_other_process(void *ctx, pid_t pid)
                 if (t->groups.v[i]->pmix.service &&
                     pmix_service_pid(t->groups.v[i]->pmix.service) == pid)
                         return true;
-        return t->ops.is_other(t->ops.ctx, pid);
+        return warm_have(t->warm, pid) || t->ops.is_other(t->ops.ctx, pid);
 }
 
 /* --- life cycle ------------------------------------------------------------------------------- */
@@ -315,6 +316,7 @@ struct node_attempt *node_attempt_create(const struct node_attempt_deps *deps,
         t->libraries = library_watch_create(deps->loop, deps->up);
         t->worlds = world_watch_create(deps->loop, is_mpi_unused, t);
         t->inspection = inspection_create(deps->loop, deps->up);
+        t->warm = warm_create(deps->loop, deps->up);
         t->node.binding = xcalloc(1, sizeof(*t->node.binding));
         t->node.binding->ask_driver = node_facts_ask_holders;
         return t;
@@ -385,6 +387,7 @@ void node_attempt_close(struct node_attempt *t)
         world_watch_destroy(t->worlds);
         inspection_close(t->inspection);
         dump_sender_close(t->dumps);
+        warm_close(t->warm);
         node_attempt_drop_worlds(t);
         for (size_t i = 0; i < ARRAY_SIZE(timers); i++)
                 uv_close((uv_handle_t *)timers[i], NULL);
@@ -395,6 +398,7 @@ void node_attempt_destroy(struct node_attempt *t)
         contain_close(&t->contain);
         inspection_destroy(t->inspection);
         dump_sender_destroy(t->dumps);
+        warm_destroy(t->warm);
         node_attempt_forget_ended(t);
         strv_finish(&t->node.binding->gpus);
         free(t->node.binding->taken);

@@ -111,6 +111,8 @@ void node_attempt_on_stdin(void *attempt, const struct frame *f);
 void node_attempt_on_resize(void *attempt, const struct frame *f);
 void node_attempt_on_status_request(void *attempt, const struct frame *f);
 void node_attempt_on_bind(void *attempt, const struct frame *f);
+/* Takes WARM: interpreters for the next order. */
+void node_attempt_on_warm(void *attempt, const struct frame *f);
 void node_attempt_on_inspect(void *attempt, const struct frame *f);
 /* Takes CHECK. */
 void node_attempt_on_check(void *attempt, const struct frame *f);

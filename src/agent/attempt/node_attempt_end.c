@@ -186,6 +186,7 @@ static void finish_attempt(struct node_attempt *t)
         contain_close(&t->contain);
         clear_job_dir_of_ranks(t->deps.dir);
         t->phase = IDLE;
+        warm_drop(t->warm);
         t->ops.ended(t->ops.ctx);
         /* Behind all other messages of the attempt, as the head may then begin the next one. */
         empty_encode(&t->deps.up->out, MSG_GONE);

@@ -15,6 +15,7 @@
 #include "agent/nccl/dump_sender.h"
 #include "agent/nccl/library_watch.h"
 #include "agent/nccl/world_watch.h"
+#include "agent/warm/warm.h"
 #include "wire/msg.h"
 
 enum attempt_phase {
@@ -68,6 +69,7 @@ struct node_attempt {
         struct library_watch *libraries; /* of NCCL and MPI in the first worker */
         struct world_watch *worlds;      /* of MPI, by the first workers */
         struct inspection *inspection;
+        struct warm *warm; /* interpreters that wait for ranks */
         struct {
                 struct rank_world **v; /* that have ranks here */
                 size_t n;

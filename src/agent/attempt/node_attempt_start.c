@@ -225,6 +225,7 @@ static int start_rank(struct rank_world *g, const struct launch_order *l,
                 .older_names = common->older_names,
                 .torch = common->torch,
                 .null = common->null,
+                .warm = t->warm,
         };
         const struct owed_output *owed = rank_world_owed(g, rank);
         CLEANUP(fd_closep) int pmi = -1;
@@ -375,8 +376,9 @@ static void start_processes(struct rank_world *g, const struct launch_order *l,
         near_nics_tell(&common.nics, &bind, &t->node.binding->warned_of_nics);
         free(bind.ranks);
         free(bind.others);
-        /* The first rank finds out PyTorch's version, and the others read the result. */
-        if (common.older_names && l->n_ranks > 1 && is_program_shared(l))
+        /* The first rank finds out PyTorch's version, and the others read the result. Prepared
+         * interpreters know it. */
+        if (common.older_names && l->n_ranks > 1 && is_program_shared(l) && !warm_is_ready(t->warm))
                 common.torch = torch_note_map();
         for (uint32_t i = 0; i < l->n_ranks && !t->refused; i++) {
                 t->refused = start_rank(g, l, &l->ranks[i], &common) < 0;

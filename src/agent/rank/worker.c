@@ -123,6 +123,41 @@ static int enter_worker(void *ctx)
         return 0;
 }
 
+/* Hands the rank over to a prepared interpreter. False: a process is to be started. */
+static bool take_prepared(struct spawning *ret, const struct worker_setup *s, const int fds[3])
+{
+        struct warm_rank rank = {
+                .rank = s->rank,
+                .argv = s->argv,
+                .env = s->env,
+                .older_names = s->older_names,
+                .cwd = s->cwd,
+                .fds = { fds[0] < 0 ? s->null : fds[0], fds[1], fds[2] },
+                .pass = s->pass,
+                .terminal = s->terminal,
+                .apart = s->contain->pidns.keeper,
+                .cgroup = MAX(s->contain->cgroup.folder, 0),
+                .binding = s->binding,
+        };
+        int report[2];
+        pid_t pid;
+
+        if (!warm_any(s->warm) || pipe2(report, O_CLOEXEC) < 0)
+                return false;
+        rank.report = report[1];
+        pid = warm_take(s->warm, &rank);
+        fd_close(report[1]);
+        if (!pid)
+                fd_close(report[0]);
+        else
+                *ret = (struct spawning){ .pid = pid,
+                                          .fd = report[0],
+                                          .path = strchr(s->argv->v[0], '/')
+                                                          ? NULL
+                                                          : strv_env_get(s->env, "PATH") };
+        return pid;
+}
+
 struct worker *worker_start(const struct worker_setup *s, struct error *err)
 {
         int ours[3] = { -1, -1, -1 }, theirs[3] = { -1, -1, -1 };
@@ -154,7 +189,8 @@ struct worker *worker_start(const struct worker_setup *s, struct error *err)
                 if (theirs[0] < 0)
                         spawn.fds[0] = s->null >= 0 ? s->null : SPAWN_NULL;
                 child.terminal = s->terminal ? theirs[0] : -1;
-                r = spawn_begin(&w->spawning, &spawn, err);
+                if (!take_prepared(&w->spawning, s, theirs))
+                        r = spawn_begin(&w->spawning, &spawn, err);
         }
         w->pid = w->spawning.pid;
         /* spawn_confirm() needs these texts after those of @s are gone. */

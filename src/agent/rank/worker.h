@@ -14,6 +14,7 @@
 #include "agent/rank/stdin_writer.h"
 #include "agent/rank/stream.h"
 #include "agent/rank/torch_version.h"
+#include "agent/warm/warm.h"
 #include "base/error.h"
 #include "base/spawn.h"
 #include "base/strv.h"
@@ -56,6 +57,7 @@ struct worker_setup {
         struct node_trace *trace;      /* of the outputs; may be NULL */
         const struct binding *binding; /* NULL = not bound */
         struct bind_note *bind_note;
+        struct warm *warm; /* interpreters that may take the rank over */
 };
 
 /* Starts the process in a new session; the kernel kills the process when the agent dies. NULL: out

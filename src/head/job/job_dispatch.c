@@ -289,8 +289,7 @@ static int on_report(struct job *j, struct node *n, const struct frame *f, struc
         return 0;
 }
 
-/* A part of a dump: with a number the answer to a look of `why`, which may come at any time;
- * without, the dump at the end of the attempt. */
+/* A part of a dump: with a number the answer to a look of `why`; without, that of the end. */
 static int on_dump(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
         struct dump m;
@@ -581,6 +580,7 @@ static int (*const dispatch[256])(struct job *j, struct node *n, const struct fr
         [MSG_BOUND] = job_take_bound,
         [MSG_CHECKED] = job_take_checked,
         [MSG_MEASURED] = job_take_measured,
+        [MSG_WARMED] = job_take_warmed,
         [MSG_SAMPLED] = on_sampled,
         [MSG_RECORDED] = on_recorded,
         [MSG_ENDPOINT_OPENED] = on_first_world,

@@ -24,6 +24,7 @@
 #include "wire/bind_msg.h"
 #include "wire/check_msg.h"
 #include "wire/status_msg.h"
+#include "wire/warm_msg.h"
 
 enum {
         WHY_MS = 3000,        /* between two Ctrl-\ */
@@ -471,6 +472,17 @@ int job_take_measured(struct job *j, struct node *n, const struct frame *f, stru
                 r = err_set(err, EPROTO, "malformed MEASURED message: %u results", m.n_results);
         measured_finish(&m);
         return r;
+}
+
+int job_take_warmed(struct job *j UNUSED, struct node *n, const struct frame *f, struct error *err)
+{
+        struct warmed m;
+
+        if (warmed_decode(&m, f, err) < 0)
+                return -EPROTO;
+        if (*m.text)
+                log_line(LOG_INFO, "%s: no interpreter is prepared: %s", n->host->name, m.text);
+        return 0;
 }
 
 static bool lacks_measures(const struct job *j)

@@ -137,6 +137,8 @@ int job_take_bound(struct job *j, struct node *n, const struct frame *f, struct 
 int job_take_checked(struct job *j, struct node *n, const struct frame *f, struct error *err);
 /* Takes MEASURED, likewise. */
 int job_take_measured(struct job *j, struct node *n, const struct frame *f, struct error *err);
+/* Takes WARMED, which the hold has read unless a run has taken the agent meanwhile. */
+int job_take_warmed(struct job *j, struct node *n, const struct frame *f, struct error *err);
 /* Takes the answer to job_read_core(). */
 void job_take_core(struct job *j, const struct inspected *m);
 
