@@ -185,6 +185,8 @@ enum error_number {
         HN_HOLD_EXISTS = 634,
         HN_HOLD_SOCKET = 635,
         HN_HOLD_NO_NODE = 636,
+        HN_WARM_VALUE = 640,
+        HN_NOT_WARM = 641,
         /* options and configuration */
         HN_UNKNOWN_OPTION = 701,
         HN_OPTION_ARGUMENT = 702,

@@ -24,13 +24,20 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/error_number.h"
 #include "base/fd.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "head/core/json_text.h"
 #include "head/hold/hold_match.h"
 #include "head/hold/hold_socket.h"
 #include "head/hold/prepared.h"
 #include "head/term/diag.h"
+#include "wire/msg.h"
+
+/* What is left of an import that has begun is not longer than the import in the ranks; but it may
+ * hang where the run would not. */
+enum { PATIENCE_MS = 60000 };
 
 enum { REQUEST_MAX = 16 << 20, CLIENTS_MAX = 256, BACKLOG = 64, READ_SIZE = 16 << 10 };
 
@@ -41,6 +48,7 @@ struct hold_client {
         struct buf in;
         uint64_t number; /* never used again */
         char *run;       /* has taken nodes; NULL = not */
+        bool patient;    /* waits for interpreters that are being prepared */
 };
 
 /* A host of the hold. */
@@ -48,6 +56,8 @@ struct held_node {
         struct hold_client *user; /* NULL = no run has the node */
         size_t number;            /* of the host in the run's request */
         bool waits;               /* the run waits for the agent */
+        /* The spare agent has got WARM; has answered; has interpreters. */
+        bool ordered, warmed, warm;
 };
 
 struct hold {
@@ -58,7 +68,7 @@ struct hold {
         json_t *names; /* object: name of a host -> index */
         struct held_node *v;
         uv_pipe_t listener;
-        uv_timer_t idle;
+        uv_timer_t idle, patience;
         char *path;
         struct hold_client *clients;
         size_t n_clients, n_runs;
@@ -100,6 +110,25 @@ static void begin_idle(struct hold *h)
                 uv_timer_start(&h->idle, on_idle, (uint64_t)h->config.idle_ms, 0);
 }
 
+/* --- before a run ----------------------------------------------------------------------------- */
+
+/* No run has node @i: its spare agent, if ready, prepares interpreters. During a run the import
+ * would take processors from the ranks. */
+static void use_leisure(struct hold *h, size_t i)
+{
+        CLEANUP(buf_finish) struct buf frame = BUF_INIT;
+        struct warm_order m;
+
+        if (!h->config.warm || h->closing || h->v[i].ordered ||
+            prepared_state(h->agents, i) != PREPARED_READY)
+                return;
+        h->v[i].ordered = true;
+        m = *h->config.warm;
+        m.slots = h->config.slots[i];
+        warm_order_encode(&frame, &m);
+        prepared_send(h->agents, i, &frame);
+}
+
 /* --- clients ---------------------------------------------------------------------------------- */
 
 static void on_client_closed(uv_handle_t *handle)
@@ -128,9 +157,13 @@ static void drop_hold_client(struct hold_client *c)
         uv_close((uv_handle_t *)&c->pipe, on_client_closed);
         if (!c->run)
                 return;
-        for (size_t i = 0; i < h->config.hosts->n; i++)
-                if (h->v[i].user == c)
-                        h->v[i] = (struct held_node){ 0 };
+        for (size_t i = 0; i < h->config.hosts->n; i++) {
+                if (h->v[i].user != c)
+                        continue;
+                h->v[i].user = NULL;
+                h->v[i].waits = false;
+                use_leisure(h, i);
+        }
         h->n_runs--;
         begin_idle(h);
 }
@@ -195,9 +228,10 @@ static void grant_node(struct hold *h, size_t i, struct grants *g)
         enum prepared_state state = prepared_state(h->agents, i);
         int fd;
 
-        if (!n->waits || state == PREPARED_NOT_YET)
+        if (!n->waits || state == PREPARED_NOT_YET ||
+            (state == PREPARED_READY && n->user->patient && n->ordered && !n->warmed))
                 return;
-        n->waits = false;
+        n->waits = n->ordered = n->warmed = n->warm = false;
         fd = state == PREPARED_READY ? prepared_take(h->agents, i, n->user->number) : -1;
         json_array_append_new(fd < 0 ? g->absent : g->nodes, json_integer((json_int_t)n->number));
         if (fd >= 0)
@@ -208,28 +242,67 @@ static void grant_node(struct hold *h, size_t i, struct grants *g)
                 send_grants(g);
 }
 
-/* The agent of node @i is ready, and no run has the node: work that makes the next start faster
- * belongs here. */
-static void use_leisure(struct hold *h UNUSED, size_t i UNUSED)
+/* The agent of node @i may be the one that a run waits for. */
+static void grant_waited(struct hold *h, size_t i)
 {
-}
-
-static void on_agent_changed(void *ctx, size_t i)
-{
-        struct hold *h = ctx;
         struct grants g = { .to = h->v[i].user };
 
-        if (!g.to) {
-                if (prepared_state(h->agents, i) == PREPARED_READY)
-                        use_leisure(h, i);
-                return;
-        }
         g.nodes = json_array();
         g.absent = json_array();
         grant_node(h, i, &g);
         send_grants(&g);
         json_decref(g.nodes);
         json_decref(g.absent);
+}
+
+static void on_agent_changed(void *ctx, size_t i)
+{
+        struct hold *h = ctx;
+
+        h->v[i].ordered = h->v[i].warmed = h->v[i].warm = false;
+        if (h->v[i].user)
+                grant_waited(h, i);
+        else
+                use_leisure(h, i);
+}
+
+/* A reason is a warning at the start of the hold; later ones would repeat it. */
+static void on_spare_frame(void *ctx, size_t i, const struct frame *f)
+{
+        struct hold *h = ctx;
+        const char *host = h->config.hosts->v[i].name;
+        struct warmed m;
+
+        if (f->type != MSG_WARMED || warmed_decode(&m, f, NULL) < 0)
+                return;
+        h->v[i].warmed = true;
+        h->v[i].warm = m.slots;
+        if (!*m.text)
+                log_line(LOG_INFO, "%s: %u interpreters are prepared in %.1f s, with %u MiB each",
+                         host, m.slots, m.ms / 1000.0, m.mib);
+        else if (h->n_ready < h->config.hosts->n)
+                log_warning(HN_NOT_WARM, "%s: modules are not imported before the runs: %s", host,
+                            m.text);
+        if (h->v[i].user)
+                grant_waited(h, i);
+}
+
+/* Runs that still wait start without prepared interpreters. */
+static void on_patience_over(uv_timer_t *t)
+{
+        struct hold *h = t->data;
+
+        for (struct hold_client *c = h->clients; c; c = c->next)
+                c->patient = false;
+        for (size_t i = 0; i < h->config.hosts->n; i++)
+                if (h->v[i].user)
+                        grant_waited(h, i);
+}
+
+/* Whether a run of @program may continue in prepared interpreters. */
+static bool is_word_prepared(const struct hold *h, const char *program)
+{
+        return h->config.warm && program && !strcmp(program, h->config.warm->word);
 }
 
 static void tell_agent_end(struct hold *h, size_t i, const struct link_failure *why);
@@ -324,8 +397,14 @@ static void give_nodes(struct hold_client *c, const json_t *request)
                 NULL, 0);
         g.nodes = json_array();
         g.absent = json_array();
-        for (size_t k = 0; k < n && !uv_is_closing((uv_handle_t *)&c->pipe); k++)
-                h->v[at[k]] = (struct held_node){ .user = c, .number = k, .waits = true };
+        c->patient = is_word_prepared(h, json_string_value(json_object_get(request, "program")));
+        if (c->patient)
+                uv_timer_start(&h->patience, on_patience_over, PATIENCE_MS, 0);
+        for (size_t k = 0; k < n && !uv_is_closing((uv_handle_t *)&c->pipe); k++) {
+                h->v[at[k]].user = c;
+                h->v[at[k]].number = k;
+                h->v[at[k]].waits = true;
+        }
         for (size_t k = 0; k < n && !uv_is_closing((uv_handle_t *)&c->pipe); k++)
                 grant_node(h, at[k], &g);
         send_grants(&g);
@@ -354,7 +433,7 @@ static json_t *describe_hold(const struct hold *h)
 {
         int64_t now = clock_ns();
         json_t *hosts = json_array(), *runs = json_array();
-        size_t ready = 0;
+        size_t ready = 0, warm = 0;
 
         for (size_t i = 0; i < h->config.hosts->n; i++) {
                 CLEANUP(free_textp) char *name = hold_match_host(&h->config.hosts->v[i]);
@@ -363,19 +442,20 @@ static json_t *describe_hold(const struct hold *h)
                         continue;
                 json_array_append_new(hosts, json_text(name));
                 ready += h->nodes.out(h->nodes.ctx, i) != NULL;
+                warm += h->v[i].warm;
         }
         for (const struct hold_client *c = h->clients; c; c = c->next)
                 if (c->run)
                         json_array_append_new(runs, json_text(c->run));
-        return json_pack("{s:s, s:i, s:o, s:I, s:I, s:I, s:o, s:I, s:O, s:b}", "hold", h->config.id,
-                         "pid", (int)getpid(), "hosts", hosts, "nodes_ready", (json_int_t)ready,
-                         "memory", (json_int_t)own_memory(), "us",
-                         (json_int_t)((now - h->config.start_ns) / 1000), "used_by", runs,
-                         "idle_left_ms",
-                         h->n_runs || h->config.idle_ms < 0
-                                 ? (json_int_t)-1
-                                 : (json_int_t)(h->config.idle_ms - (now - h->idle_ns) / 1000000),
-                         "settings", h->config.settings, "released", h->released);
+        return json_pack(
+                "{s:s, s:i, s:o, s:I, s:I, s:I, s:I, s:o, s:I, s:O, s:b}", "hold", h->config.id,
+                "pid", (int)getpid(), "hosts", hosts, "nodes_ready", (json_int_t)ready,
+                "nodes_warm", (json_int_t)warm, "memory", (json_int_t)own_memory(), "us",
+                (json_int_t)((now - h->config.start_ns) / 1000), "used_by", runs, "idle_left_ms",
+                h->n_runs || h->config.idle_ms < 0
+                        ? (json_int_t)-1
+                        : (json_int_t)(h->config.idle_ms - (now - h->idle_ns) / 1000000),
+                "settings", h->config.settings, "released", h->released);
 }
 
 static void release_hold(struct hold_client *c)
@@ -513,18 +593,20 @@ struct hold *hold_open(uv_loop_t *loop, const struct hold_nodes *nodes, const st
                        struct error *err)
 {
         static const struct prepared_ops ops = { .changed = on_agent_changed,
-                                                 .ended = on_agent_ended };
+                                                 .ended = on_agent_ended,
+                                                 .frame = on_spare_frame };
         struct hold *h = xcalloc(1, sizeof(*h));
         json_t *list = json_array();
         CLEANUP(free_textp) char *key = NULL;
 
-        *h = (struct hold){ .config = *c, .loop = loop, .nodes = *nodes, .open = 3 };
+        *h = (struct hold){ .config = *c, .loop = loop, .nodes = *nodes, .open = 4 };
         h->names = list_held_hosts(c->hosts, list);
         h->v = xcalloc(c->hosts->n, sizeof(*h->v));
         h->agents = prepared_create(loop, nodes, c->hosts->n, &ops, h);
         uv_pipe_init(loop, &h->listener, 0);
         uv_timer_init(loop, &h->idle);
-        h->listener.data = h->idle.data = h;
+        uv_timer_init(loop, &h->patience);
+        h->listener.data = h->idle.data = h->patience.data = h;
         key = hold_match_key(c->settings, list);
         json_decref(list);
         h->path = hold_socket_path(key, true, err);
@@ -542,11 +624,19 @@ struct hold *hold_open(uv_loop_t *loop, const struct hold_nodes *nodes, const st
         return h;
 }
 
+/* Whether nothing is awaited of node @i. */
+static bool is_node_settled(const struct hold *h, size_t i)
+{
+        enum prepared_state state = prepared_state(h->agents, i);
+
+        if (h->config.hosts->v[i].local || state == PREPARED_NEVER)
+                return true;
+        return state == PREPARED_READY && (!h->config.warm || h->v[i].warmed || h->v[i].user);
+}
+
 bool hold_is_ready(struct hold *h)
 {
-        while (h->n_ready < h->config.hosts->n &&
-               (h->config.hosts->v[h->n_ready].local ||
-                prepared_state(h->agents, h->n_ready) != PREPARED_NOT_YET))
+        while (h->n_ready < h->config.hosts->n && is_node_settled(h, h->n_ready))
                 h->n_ready++;
         return h->n_ready == h->config.hosts->n;
 }
@@ -598,6 +688,7 @@ void hold_close(struct hold *h)
                 drop_hold_client(h->clients);
         uv_close((uv_handle_t *)&h->listener, on_hold_handle_closed);
         uv_close((uv_handle_t *)&h->idle, on_hold_handle_closed);
+        uv_close((uv_handle_t *)&h->patience, on_hold_handle_closed);
         prepared_close(h->agents);
 }
 

@@ -14,6 +14,7 @@
 #include "head/hold/prepared.h"
 #include "head/hosts/hosts.h"
 #include "head/nodes/transport.h"
+#include "wire/warm_msg.h"
 
 struct hold;
 
@@ -23,6 +24,9 @@ struct hold_config {
         json_t *settings; /* hold_match_settings(); lent */
         int64_t idle_ms;  /* the hold ends after so much time without a run; DURATION_NEVER */
         int64_t start_ns; /* clock_ns() of the start */
+        /* Prepared on each node before a run, apart from the slots; lent. NULL = nothing. */
+        const struct warm_order *warm;
+        const uint32_t *slots; /* by host, of @warm; lent */
         /* The hold was released, or has had no run for idle_ms, and is to end. */
         void (*ended)(void *ctx, const char *why);
         void *ctx;
@@ -33,7 +37,8 @@ struct hold_config {
  */
 struct hold *hold_open(uv_loop_t *loop, const struct hold_nodes *nodes, const struct hold_config *c,
                        struct error *err);
-/* Whether an agent is prepared on each node, lost nodes aside. */
+/* Whether an agent is prepared on each node, with interpreters or the reason why not; lost nodes
+ * aside. */
 bool hold_is_ready(struct hold *h);
 /* Takes a TUNNEL of node @i. Negative with @err: malformed. */
 int hold_receive(struct hold *h, size_t i, const struct frame *f, struct error *err);

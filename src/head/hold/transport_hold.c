@@ -126,12 +126,13 @@ const struct transport_maker *held_maker(const struct held *h)
         return &h->maker;
 }
 
-struct held *hold_take(const char *path, const char *run, const json_t *settings,
+struct held *hold_take(const char *path, const struct hold_run *run, const json_t *settings,
                        const struct hosts *hosts, const struct hold_prepare *prepare,
                        struct hold_refusal *ret)
 {
         struct held *h = xcalloc(1, sizeof(*h));
-        json_t *request = json_pack("{s:s, s:s, s:O, s:o}", "do", "take", "run", run, "settings",
+        json_t *request = json_pack("{s:s, s:s, s:s?, s:O, s:o}", "do", "take", "run", run->id,
+                                    "program", run->program, "settings",
                                     (json_t *)(uintptr_t)settings, "hosts", add_hosts(h, hosts));
         json_t *answer = NULL;
         struct error err;

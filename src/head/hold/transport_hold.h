@@ -31,6 +31,11 @@ struct hold_refusal {
         char host[256]; /* of HOLD_USED */
 };
 
+struct hold_run {
+        const char *id;
+        const char *program; /* for which interpreters may be prepared; NULL = not known */
+};
+
 /* Prepares another transport, before the first host that the hold does not serve. */
 struct hold_prepare {
         int (*call)(void *ctx, struct error *err); /* 0, or -errno with @err */
@@ -39,7 +44,7 @@ struct hold_prepare {
 
 /* Takes the agents of the hold at @path for the @run on all @hosts but this machine. NULL
  * with @ret. */
-struct held *hold_take(const char *path, const char *run, const json_t *settings,
+struct held *hold_take(const char *path, const struct hold_run *run, const json_t *settings,
                        const struct hosts *hosts, const struct hold_prepare *prepare,
                        struct hold_refusal *ret);
 const char *held_id(const struct held *h);

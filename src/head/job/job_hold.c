@@ -21,6 +21,7 @@ struct job_holding {
         struct cluster *cluster;
         const struct job_hold *how;
         struct hold *hold;
+        uint32_t *slots; /* by node, of how->warm */
         uv_timer_t timer;
         int64_t looked_ns;
         size_t failed; /* when the nodes were counted last */
@@ -118,6 +119,24 @@ struct hold *job_hold_of(struct job_holding *s)
         return s->hold;
 }
 
+/* Returns how many ranks a run has on each node unless its options say otherwise. */
+static uint32_t *count_warm_slots(const struct cluster *c)
+{
+        uint32_t *slots = xcalloc(c->n_nodes, sizeof(*slots));
+
+        for (size_t i = 0; i < c->n_nodes; i++) {
+                int gpus = (int)c->nodes[i].hello.n_gpus, given = c->hosts->v[i].slots;
+                int n = c->options->plan.ppn;
+
+                if (n == PLAN_PPN_CPU)
+                        n = (int)c->nodes[i].hello.cores;
+                else if (n <= 0)
+                        n = given > 0 && n != PLAN_PPN_GPU ? given : gpus;
+                slots[i] = (uint32_t)MIN(MAX(n, 1), (int)WARM_SLOTS_MAX);
+        }
+        return slots;
+}
+
 struct job_holding *job_hold_begin(struct cluster *c, const struct job_hold *how, struct error *err)
 {
         const struct hold_nodes nodes = { find_out_buffer, find_host_name, is_node_silent, c };
@@ -127,12 +146,17 @@ struct job_holding *job_hold_begin(struct cluster *c, const struct job_hold *how
                                       .settings = how->settings,
                                       .idle_ms = how->idle_ms,
                                       .start_ns = how->start_ns,
+                                      .warm = how->warm,
                                       .ended = on_hold_ended,
                                       .ctx = s };
 
-        *s = (struct job_holding){ .cluster = c, .how = how, .looked_ns = clock_ns() };
+        *s = (struct job_holding){
+                .cluster = c, .how = how, .slots = count_warm_slots(c), .looked_ns = clock_ns()
+        };
+        config.slots = s->slots;
         s->hold = hold_open(c->loop, &nodes, &config, err);
         if (!s->hold) {
+                free(s->slots);
                 free(s);
                 return NULL;
         }
@@ -150,7 +174,10 @@ void job_hold_close(struct job_holding *s)
 
 static void on_holding_closed(uv_handle_t *h)
 {
-        free(h->data);
+        struct job_holding *s = h->data;
+
+        free(s->slots);
+        free(s);
 }
 
 void job_hold_free(struct job_holding *s)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "head/job/job.h"
+#include "wire/warm_msg.h"
 
 struct cluster;
 struct hold;
@@ -19,6 +20,7 @@ struct job_hold {
         json_t *settings; /* lent */
         int64_t idle_ms;
         int64_t start_ns;
+        const struct warm_order *warm; /* apart from its slots; lent. NULL = none */
         /* Agents are prepared on all nodes. */
         void (*ready)(void *ctx);
         void *ctx;

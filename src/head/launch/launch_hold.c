@@ -21,7 +21,10 @@
 #include "head/hold/transport_hold.h"
 #include "head/job/job_hold.h"
 #include "head/launch/launch_private.h"
+#include "head/options/export_env.h"
 #include "head/output/progress.h"
+
+extern char **environ;
 
 /* --- the hold --------------------------------------------------------------------------------- */
 
@@ -42,8 +45,29 @@ static bool any_other_machine(const struct hosts *hosts)
         return false;
 }
 
+/* Reads --warm, with the environment that a run of the same shell would have. The order borrows
+ * texts of @l, and @word. Returns 0, or the exit code. */
+static int read_warm(struct launch *l, struct warm_order *to, char *word)
+{
+        char *modules = strchr(word, ':'), *rest = NULL;
+
+        if (export_env_collect(&l->o, environ, &l->env, &l->unset, &l->diags) < 0)
+                return verdict_nothing_started(l, EX_NOINPUT);
+        *modules++ = '\0';
+        *to = (struct warm_order){ .word = word,
+                                   .bind = l->o.bind ? l->o.bind : (char *)"auto",
+                                   .cwd = l->cwd,
+                                   .env = l->env,
+                                   .unset = l->unset };
+        for (char *name = strtok_r(modules, ",", &rest); name; name = strtok_r(NULL, ",", &rest))
+                strv_push(&to->modules, name);
+        return 0;
+}
+
 int launch_hold(struct launch *l)
 {
+        CLEANUP(free_textp) char *word = l->o.hold.warm ? xstrdup(l->o.hold.warm) : NULL;
+        struct warm_order warm = { .modules = STRV_INIT };
         struct job_hold how = { .id = l->config.run_id,
                                 .idle_ms = l->o.hold.idle_ms,
                                 .start_ns = l->events.start_ns,
@@ -59,12 +83,18 @@ int launch_hold(struct launch *l)
                           "a run starts its agents here at once, without a login");
                 return verdict_nothing_started(l, EX_USAGE);
         }
-        rc = launch_connect(l);
-        if (rc)
+        rc = word ? read_warm(l, &warm, word) : 0;
+        if (!rc)
+                rc = launch_connect(l);
+        if (rc) {
+                strv_finish(&warm.modules);
                 return rc;
+        }
+        how.warm = word ? &warm : NULL;
         how.settings = hold_match_settings(&l->o, l->agent, l->config.container);
         step = job_hold_serve(l->run.job, &how, &err);
         json_decref(how.settings);
+        strv_finish(&warm.modules);
         if (step == JOB_IMPOSSIBLE && err.code == EADDRINUSE) {
                 diag_help(diag_add(&l->diags, HN_HOLD_EXISTS, EX_UNAVAILABLE,
                                    "hold %s has the same hosts and settings", err.text),
@@ -198,13 +228,13 @@ static int ask_hold(struct launch *l, bool named)
         json_t *hosts = list_other_hosts(&l->hosts);
         CLEANUP(free_textp) char *key = hold_match_key(settings, hosts);
         const struct hold_prepare prepare = { prepare_cold, l };
+        const struct hold_run run = { l->config.run_id, l->o.argv.n ? l->o.argv.v[0] : NULL };
         struct hold_refusal why = { .why = HOLD_NONE };
         struct error err;
         CLEANUP(free_textp)
         char *path = named ? find_hold(l->o.hold.which) : hold_socket_path(key, false, &err);
         struct held *held =
-                path ? hold_take(path, l->config.run_id, settings, &l->hosts, &prepare, &why)
-                     : NULL;
+                path ? hold_take(path, &run, settings, &l->hosts, &prepare, &why) : NULL;
 
         if (held) {
                 l->config.remote = held_maker(held);

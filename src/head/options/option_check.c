@@ -25,6 +25,7 @@
 #include "head/options/option_table.h"
 #include "head/options/program_options.h"
 #include "head/options/role_conduct.h"
+#include "wire/warm_msg.h"
 
 /* Whether the command line has the option. Settings of a configuration, which are for other runs as
  * well, give way without an error. */
@@ -537,6 +538,25 @@ static void check_started_once(const struct options *o, struct diags *d)
                 "--dial-in auto makes one job of them; or start hnlaunch once, on one node");
 }
 
+/* Whether --warm is PYTHON:MODULE,... */
+static bool is_warm_valid(const char *text)
+{
+        const char *names = strchr(text, ':');
+        size_t n;
+
+        if (!names || names == text)
+                return false;
+        do {
+                names++;
+                n = strspn(names,
+                           "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.");
+                if (!n || n > WARM_NAME_MAX || (names[n] && names[n] != ','))
+                        return false;
+                names += n;
+        } while (*names);
+        return true;
+}
+
 /* Refuses what a hold cannot do. */
 static void check_hold(const struct options *o, struct diags *d)
 {
@@ -550,6 +570,10 @@ static void check_hold(const struct options *o, struct diags *d)
                                    o->argv.v[0]),
                           "hnlaunch hold -H hosts.txt first, then hnlaunch -H hosts.txt %s",
                           o->argv.v[0]);
+        if (o->hold.warm && !is_warm_valid(o->hold.warm))
+                diag_help(diag_add(d, HN_WARM_VALUE, EX_USAGE,
+                                   "--warm has no interpreter and modules: `%s`", o->hold.warm),
+                          "name both, as in --warm python3:torch,numpy");
         if (other)
                 diag_help(diag_add(d, HN_OPTION_CONFLICT, EX_USAGE,
                                    "hold and %s exclude each other", other),

@@ -87,7 +87,7 @@ const struct option_def option_table[] = {
           "run.np", NULL, GROUP_COUNT,
           .parse = value_number, FIELD(plan.np), .min = 1, .max = RANKS_MAX },
         { "ppn", 0, "N|gpu|cpu", "ranks per node (default: slots of the hostfile, else GPUs, else 1)",
-          "run.ppn", NULL, GROUP_COUNT,
+          "run.ppn", NULL, GROUP_COUNT, .commands = ON_HOLD,
           .parse = value_ppn, FIELD(plan.ppn), .min = 1, .max = 65536 },
         { "per-node", 0, NULL, "one process per node, for programs that start ranks of their own",
           "run.per_node", NULL, GROUP_COUNT, .parse = value_switch, FIELD(plan.per_node) },
@@ -282,6 +282,9 @@ const struct option_def option_table[] = {
         { "idle", 0, "TIME", "hold: end after so much time without a run; or never",
           "run.hold_idle", "30m", GROUP_SSH, .commands = ON(HOLD),
           .parse = value_limit, FIELD(hold.idle_ms), .min = 1 },
+        { "warm", 0, "PYTHON:MODULE,...", "hold: import modules of Python before the next run, as in python3:torch",
+          "run.hold_warm", NULL, GROUP_SSH, .commands = ON(HOLD),
+          .parse = value_word, FIELD(hold.warm) },
         /* network */
         { "iface", 0, "NAME|CIDR", "network of the ranks (default: the one that reaches the nodes)",
           "net.iface", NULL, GROUP_NETWORK, .commands = ON_LAUNCH | ON(HOSTS), .parse = value_word, FIELD(iface) },

@@ -176,6 +176,7 @@ struct options {
         struct {
                 char *which;     /* "auto", "none" or an id */
                 int64_t idle_ms; /* of COMMAND_HOLD */
+                char *warm;      /* of COMMAND_HOLD: WORD:MODULE,...; NULL = none */
         } hold;
         /* network */
         char *iface;

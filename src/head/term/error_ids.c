@@ -905,6 +905,15 @@ const struct error_id error_ids[] = {
           "all hosts of a hold are this machine",
           "A hold spares the login to other machines. On this machine a run starts its agent at once.",
           "Name other hosts, or start the run without a hold." },
+        { HN_WARM_VALUE,
+          "--warm has no interpreter or no modules",
+          "The value of --warm is an interpreter of Python, a colon, and names of modules with commas between.",
+          "Write --warm python3:torch,numpy: the interpreter as in the command of the runs." },
+        { HN_NOT_WARM,
+          "modules are not imported before the runs (warning)",
+          "The interpreter that --warm names cannot import the modules on a node, or cannot wait with them: a module has "
+          "started a thread, or has opened a GPU. Runs start there as without --warm.",
+          "Try the import on the node: python3 -c 'import MODULE'. Leave modules out that start threads." },
         /* options and configuration */
         { HN_UNKNOWN_OPTION,
           "unknown option",

@@ -105,7 +105,7 @@ TEST(a_refusal_names_the_commands_that_have_it)
                 const char *line, *says;
         } lines[] = {
                 { "logs --ppn 3",
-                  "--ppn is an option of run, plan, check, rerun and config, not of logs" },
+                  "--ppn is an option of run, plan, check, rerun, hold and config, not of logs" },
                 { "logs --ppn 3", "hnlaunch logs -h lists the options of logs" },
                 { "ps -H nix", "-H is an option of run, plan, check, rerun, hosts, trust, hold "
                                "and config, not of ps" },
@@ -119,7 +119,7 @@ TEST(a_refusal_names_the_commands_that_have_it)
                 { "report -n 5",
                   "-n is an option of run, plan, check, rerun and config, not of report" },
                 { "logs -o run.ppn=3",
-                  "-o run.ppn is an option of run, plan, check, rerun and config" },
+                  "-o run.ppn is an option of run, plan, check, rerun, hold and config" },
                 { "logs --stder", "did you mean `--stderr`?" },
                 { "--store-siz 2G true", "did you mean `-o net.store_size=SIZE`?" },
                 { "logs --pnp", "hnlaunch logs -h lists the options of logs" },
