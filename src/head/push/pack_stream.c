@@ -20,6 +20,10 @@
  * short for the others to find much more. */
 enum { LEVEL = 1, RAW_WINDOW_BITS = -15, MEM_LEVEL = 8, PIECES = PUSH_PACK_MAX / PUSH_PIECE_COST };
 
+/* After a PACK that does not get smaller so many more are not tried: archives and images are large.
+ */
+enum { PASSED_OVER = 15 };
+
 struct kept_pack {
         struct buf frame; /* empty = none */
         uint32_t position, bytes;
@@ -31,6 +35,7 @@ struct pack_stream {
         uint32_t *entries, n;
         struct kept_pack kept[PUSH_RING];
         z_stream deflate;
+        unsigned pass_over; /* PACKs that are not tried */
 };
 
 /* Fills in the pieces of the PACK at @at, advances @at, and returns how many they are. */
@@ -118,11 +123,18 @@ static size_t deflate_pack(struct pack_stream *s, const unsigned char *data, siz
 {
         z_stream *z = &s->deflate;
 
+        if (s->pass_over) {
+                s->pass_over--;
+                return 0;
+        }
         deflateReset(z);
         z->next_in = data;
         z->next_out = to;
         z->avail_in = z->avail_out = (unsigned)len;
-        return deflate(z, Z_FINISH) == Z_STREAM_END && z->total_out < len ? z->total_out : 0;
+        if (deflate(z, Z_FINISH) == Z_STREAM_END && z->total_out < len)
+                return z->total_out;
+        s->pass_over = PASSED_OVER;
+        return 0;
 }
 
 /* Makes the frame. Returns the bytes of files in it, or a negative errno with @err. */
