@@ -674,6 +674,11 @@ void agent_signalled(struct agent *a, int signo)
 {
         bool managed = getenv("HNLAUNCH_MANAGED"), usr = signo == SIGUSR1 || signo == SIGUSR2;
 
+        /* On a hold ranks are those of the child agents. */
+        if (getppid() == a->guard && child_nodes_signal(a->children, signo, !usr)) {
+                a->bye |= !usr;
+                return;
+        }
         /* Without a guard, or without ranks, nothing has to be drained. */
         if (getppid() != a->guard || node_attempt_is_idle(a->attempt) || (usr && !managed)) {
                 agent_quit(a, strsignal(signo));

@@ -207,6 +207,28 @@ ok 'and is used when it answers again' wait_for heard
 lab_hn release
 ok 'that hold is gone' wait_for no_hold
 
+# --- a node that ends its sessions --------------------------------------------------------------------------
+
+cat >save.sh <<'END'
+trap 'sleep 1; echo saved; exit 0' TERM
+echo up
+[ "$HN_RESTART" = 0 ] || exit 0
+while :; do sleep 0.1; done
+END
+printf 'node00%d slots=1\n' 1 2 3 >small
+hold -H small
+lab_start -H small --max-restarts 1 --nodes 2:3 --grace 30s --label none sh save.sh
+ok 'ranks are up' wait_for lines_are "$OUT" 3
+lab exec node003 pkill -TERM 'agent-|hnlaunch-guard|exe'
+finish
+exits 'a node that ends its agents is drained on a hold, too' 0
+is 'all ranks had the time to save' "$(grep -c saved "$OUT")" 3
+has 'the reason is told' "$ERR" 'node003 was drained: SIGTERM to its agent'
+ok 'the hold has lost the node' wait_for lost
+lab_hn release
+ok 'and ends' wait_for no_hold
+lab_nothing_left 'with nothing left'
+
 XDG_RUNTIME_DIR=/proc lab_hn hold -w node001
 exits 'a hold without a place for its socket' 73
 has 'is told' "$ERR" "error[HN635]"

@@ -14,6 +14,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,7 @@ struct child_nodes {
         size_t n;
         int64_t pinged_ns; /* when the head's last ping came; 0 = never, or the head sleeps */
         struct buf common; /* the last COMMON, a whole frame */
+        bool leaving;      /* no further child is started */
 };
 
 static struct child_node *find_child_node(const struct child_nodes *t, uint32_t number)
@@ -310,6 +312,8 @@ static int open_child_node(struct child_node *c, const struct child_agent_order 
 
         if (find_child_node(c->all, o->number))
                 return err_set(err, EEXIST, "child node %u is connected already", o->number);
+        if (c->all->leaving)
+                return err_set(err, ESHUTDOWN, "the agent is leaving");
         c->own = !o->argv.n;
         if (!c->own)
                 c->tunnel_filter = tunnel_filter_create(c->all->deps.relay, &tunnel_filter_ops, c);
@@ -442,6 +446,21 @@ void child_nodes_end(struct child_nodes *t)
 {
         for (size_t i = 0; i < t->n; i++)
                 child_agent_end(t->v[i]->child);
+}
+
+bool child_nodes_signal(struct child_nodes *t, int signo, bool leaves)
+{
+        bool any = false;
+
+        for (size_t i = 0; i < t->n; i++) {
+                pid_t pid = t->v[i]->own ? child_agent_pid(t->v[i]->child) : 0;
+
+                any |= t->v[i]->own;
+                if (pid)
+                        kill(pid, signo);
+        }
+        t->leaving |= any && leaves;
+        return any;
 }
 
 void child_nodes_close(struct child_nodes *t)

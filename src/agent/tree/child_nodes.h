@@ -56,3 +56,6 @@ void child_nodes_resume(struct child_nodes *t);
  * head's silence means nothing from now on. */
 void child_nodes_ping(struct child_nodes *t, int64_t now_ns, int64_t age_ns);
 void child_nodes_end(struct child_nodes *t);
+/* Passes a signal of the node on to the agents of a hold, which end or drain their ranks. With
+ * @leaves no other is started. False: there is none. */
+bool child_nodes_signal(struct child_nodes *t, int signo, bool leaves);
