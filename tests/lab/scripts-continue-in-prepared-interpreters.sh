@@ -36,7 +36,7 @@ both() { # NAME CODE ARG...: the same without a hold and in prepared interpreter
 lab_hn hold -H "$H" --warm python3:json,no_such_module
 exits 'a hold whose module is missing' 0
 has 'warns with the number' "$ERR" 'warning[HN641]'
-has 'the node and the reason' "$ERR" "node001: modules are not imported before the runs: cannot import no_such_module"
+has 'the node and the reason' "$ERR" "node[001-002]: modules are not imported before the runs: cannot import no_such_module"
 lab_hn -H "$H" --label none python3 -c 'print(1)'
 is 'and serves runs' "$RC $(sort -u "$OUT")" '0 1'
 lab_hn release
@@ -98,7 +98,7 @@ exits 'which runs' 0
 
 # --- many runs ------------------------------------------------------------------------------------------------
 
-memory() { awk '/^Pss:/ { print $2 }' "/proc/$(held pid)/smaps_rollup"; }
+memory() { awk '/^Private_Dirty:/ { print $2 }' "/proc/$(held pid)/smaps_rollup"; }
 counts() { lab ps | wc -l; }
 descriptors() { ls "/proc/$(held pid)/fd" | wc -l; }
 wait_for is_warm

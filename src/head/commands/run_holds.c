@@ -17,6 +17,7 @@
 #include "base/strv.h"
 #include "head/core/json_text.h"
 #include "head/hold/hold_socket.h"
+#include "head/hosts/hosts.h"
 #include "head/output/text_table.h"
 #include "head/term/columns.h"
 
@@ -101,6 +102,25 @@ static char *describe_hold_state(const json_t *hold)
         return buf_steal(&b);
 }
 
+/* Returns the names of the hosts, folded, malloc'ed. */
+static char *fold_held_hosts(const json_t *names)
+{
+        size_t n = json_array_size(names), *all = xcalloc(n + 1, sizeof(*all));
+        struct host *v = xcalloc(n + 1, sizeof(*v));
+        char *text;
+
+        for (size_t i = 0; i < n; i++) {
+                const char *name = json_string_value(json_array_get(names, i));
+
+                v[i].name = (char *)(name ? name : "?");
+                all[i] = i;
+        }
+        text = n ? hosts_fold(&(struct hosts){ .v = v, .n = n }, all, n) : xstrdup("");
+        free(v);
+        free(all);
+        return text;
+}
+
 char *run_holds_table(const json_t *holds)
 {
         CLEANUP(text_table_finish)
@@ -108,8 +128,8 @@ char *run_holds_table(const json_t *holds)
                                 .n_columns = HOLD_COLUMNS,
                                 .width = isatty(STDOUT_FILENO) ? columns_of_terminal(STDOUT_FILENO)
                                                                : 0 };
-        const json_t *hold, *host;
-        size_t i, k;
+        const json_t *hold;
+        size_t i;
 
         json_array_foreach(holds, i, hold)
         {
@@ -117,10 +137,7 @@ char *run_holds_table(const json_t *holds)
                 size_t n = json_array_size(hosts);
                 json_int_t ready = json_integer_value(json_object_get(hold, "nodes_ready"));
                 char **cells = text_table_add(&t), span[32], memory[32];
-                struct buf names = BUF_INIT;
 
-                json_array_foreach(hosts, k, host)
-                        buf_printf(&names, "%s%s", k ? "," : "", json_string_value(host));
                 format_duration(span, sizeof(span), age_of(hold) / 1000000 * 1000000);
                 format_size(memory, sizeof(memory),
                             (uint64_t)json_integer_value(json_object_get(hold, "memory")));
@@ -131,7 +148,7 @@ char *run_holds_table(const json_t *holds)
                                             : xasprintf("%lld of %zu", (long long)ready, n);
                 cells[HOLD_MEMORY] = xstrdup(memory);
                 cells[HOLD_STATE] = describe_hold_state(hold);
-                cells[HOLD_HOSTS] = buf_len(&names) ? buf_steal(&names) : xstrdup("");
+                cells[HOLD_HOSTS] = fold_held_hosts(hosts);
         }
         return text_table_format(&t);
 }

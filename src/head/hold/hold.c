@@ -58,6 +58,7 @@ struct held_node {
         bool waits;               /* the run waits for the agent */
         /* The spare agent has got WARM; has answered; has interpreters. */
         bool ordered, warmed, warm;
+        char *refusal; /* why it has none, until the hold is ready */
 };
 
 struct hold {
@@ -237,7 +238,7 @@ static void grant_node(struct hold *h, size_t i, struct grants *g)
         if (fd >= 0)
                 g->fds[g->n++] = fd;
         if (fd < 0)
-                *n = (struct held_node){ 0 };
+                *n = (struct held_node){ .refusal = n->refusal };
         if (g->n == HOLD_FDS_MAX)
                 send_grants(g);
 }
@@ -266,7 +267,6 @@ static void on_agent_changed(void *ctx, size_t i)
                 use_leisure(h, i);
 }
 
-/* A reason is a warning at the start of the hold; later ones would repeat it. */
 static void on_spare_frame(void *ctx, size_t i, const struct frame *f)
 {
         struct hold *h = ctx;
@@ -280,9 +280,8 @@ static void on_spare_frame(void *ctx, size_t i, const struct frame *f)
         if (!*m.text)
                 log_line(LOG_INFO, "%s: %u interpreters are prepared in %.1f s, with %u MiB each",
                          host, m.slots, m.ms / 1000.0, m.mib);
-        else if (h->n_ready < h->config.hosts->n)
-                log_warning(HN_NOT_WARM, "%s: modules are not imported before the runs: %s", host,
-                            m.text);
+        else if (h->n_ready < h->config.hosts->n && !h->v[i].refusal)
+                h->v[i].refusal = xstrdup(m.text);
         if (h->v[i].user)
                 grant_waited(h, i);
 }
@@ -634,11 +633,41 @@ static bool is_node_settled(const struct hold *h, size_t i)
         return state == PREPARED_READY && (!h->config.warm || h->v[i].warmed || h->v[i].user);
 }
 
+/* Warns once of each reason, with its nodes, when the hold is ready; later ones would repeat it. */
+static void tell_refusals(struct hold *h)
+{
+        size_t n_hosts = h->config.hosts->n, *same = xcalloc(n_hosts + 1, sizeof(*same));
+
+        for (size_t i = 0; i < n_hosts; i++) {
+                CLEANUP(free_textp) char *why = STEAL(&h->v[i].refusal), *hosts = NULL;
+                size_t n = 0;
+
+                if (!why)
+                        continue;
+                same[n++] = i;
+                for (size_t k = i + 1; k < n_hosts; k++) {
+                        if (!h->v[k].refusal || strcmp(h->v[k].refusal, why) != 0)
+                                continue;
+                        free(STEAL(&h->v[k].refusal));
+                        same[n++] = k;
+                }
+                hosts = hosts_fold(h->config.hosts, same, n);
+                log_warning(HN_NOT_WARM, "%s: modules are not imported before the runs: %s", hosts,
+                            why);
+        }
+        free(same);
+}
+
 bool hold_is_ready(struct hold *h)
 {
+        if (h->n_ready == h->config.hosts->n)
+                return true;
         while (h->n_ready < h->config.hosts->n && is_node_settled(h, h->n_ready))
                 h->n_ready++;
-        return h->n_ready == h->config.hosts->n;
+        if (h->n_ready < h->config.hosts->n)
+                return false;
+        tell_refusals(h);
+        return true;
 }
 
 int hold_receive(struct hold *h, size_t i, const struct frame *f, struct error *err)
@@ -673,6 +702,8 @@ void hold_close(struct hold *h)
         if (h->closing)
                 return;
         h->closing = true;
+        for (size_t i = 0; i < h->config.hosts->n; i++)
+                free(STEAL(&h->v[i].refusal));
         if (h->path)
                 unlink(h->path);
         if (h->path) {
