@@ -31,7 +31,7 @@ mended=(
     'local/head/write:file/13/EDQUOT@events.ndjson told the log folder could not be written'
     'local/agent/pipe2/1/ENFILE told killed by signal 6, Aborted'
     'local/agent/rmdir/1/EBUSY@run/hnlaunch- right'
-    'ssh/shell/pipe2/6/ENFILE told the agent cannot run on n1'
+    'ssh/shell/pipe2/7/ENFILE told the agent cannot run on n1'
     'ssh/shell/unlinkat/1/EIO@.new- unused'
     'ssh/agent/unlinkat/1/EIO@rank.sh right remains of pushed files are left in'
     'ssh/agent/rmdir/1/EIO@hnlaunch/push/ right cannot remove all: Input/output error'

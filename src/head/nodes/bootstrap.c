@@ -65,7 +65,7 @@ static const char script[] =
         "head -c $s /dev/zero >\"$t\") 2>/dev/null; then echo \"" MARK_NEED "$m\"; "
         "head -c $s >\"$t\" && [ $(wc -c <\"$t\") -eq $s ] && "
         "{ dd if=/dev/null of=\"$t\" conv=notrunc,fsync 2>/dev/null; mv -f \"$t\" \"$d/$h\"; } && "
-        "umask $k && exec \"$d/$h\"; "
+        "umask ${k:-77} && exec \"$d/$h\"; "
         "rm -f \"$t\"; echo \"" MARK_FAIL "cannot write $d/$h\"; exit 1; fi; "
         "rm -f \"$t\" 2>/dev/null; done; "
         "echo \"" MARK_FAIL "no folder for the agent is writable and executable: tried $c $r "
