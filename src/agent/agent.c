@@ -443,6 +443,7 @@ static const struct {
         [MSG_PACK] = OF(chain, chain_on_pack),
         [MSG_CHAIN] = OF(chain, chain_on_chain),
         [MSG_LOOK] = OF(push, push_receiver_on_look),
+        [MSG_STAGE] = OF(push, push_receiver_on_stage),
 };
 
 static void on_frame(void *ctx, const struct frame *f)

@@ -177,6 +177,13 @@ enum error_number {
         /* fitness of nodes */
         HN_UNFIT_NODES = 610,
         HN_ODD_NODES = 611,
+        HN_VENV_NOT_ONE = 620,
+        HN_VENV_CONDA = 621,
+        HN_VENV_LEADS_OUT = 622,
+        HN_VENV_NO_PYTHON = 623,
+        HN_VENV_OTHER_MACHINE = 624,
+        HN_VENV_SET_USER_ID = 625,
+        HN_STAGE_NO_PLACE = 626,
         /* holds */
         HN_HOLD_USED = 630,
         HN_NO_HOLD = 631,

@@ -126,6 +126,7 @@ static int dispatch_command(struct options *o, struct diags *d, int *ret_signal)
         case COMMAND_PLAN:
         case COMMAND_CHECK:
         case COMMAND_HOLD:
+        case COMMAND_STAGE:
                 return launch_run(o, d, ret_signal);
         case COMMAND_HOSTS:
                 return list_hosts(o, d, ret_signal);

@@ -20,6 +20,8 @@
 #define HN_JOB_RANK         "HN_JOB_RANK"    /* number in the job, over all roles */
 #define HN_WORLD_ROLES      "HN_WORLD_ROLES" /* ranks of each role of the world: "a:0-3,b:4" */
 #define HN_PUSH_DIR         "HN_PUSH_DIR"    /* with --push: the folder of the pushed files */
+#define HN_STAGE_DIR        "HN_STAGE_DIR"   /* with --stage: the folder of the staged files */
+#define HN_VENV             "HN_VENV"        /* with --venv: the environment on the node */
 /* Path of the node's Unix socket, unique to this agent on this machine; marks a process as part of
  * the job, too. */
 #define HN_STORE "HN_STORE"

@@ -6,7 +6,7 @@
  * agent. The head's table of handlers (job_dispatch.c), the agent's (agent.c) and the tables of
  * docs/protocol.md are compared with this one by tests/lib/protocol.py. The structs and layouts are
  * in the headers msg, status_msg, bind_msg, check_msg, measure_msg, endpoint_msg, push_msg,
- * tree_msg, warm_msg and store_msg of this folder.
+ * stage_msg, tree_msg, warm_msg and store_msg of this folder.
  */
 #pragma once
 
@@ -46,6 +46,7 @@
         X(MEASURE, 26, HEAD, NONE)         /* try connections; answered by MEASURED */             \
         X(CHAIN, 72, HEAD, NONE)           /* take PACKs from a node, pass them on to one */       \
         X(WARM, 79, HEAD, NONE)            /* prepare interpreters; answered by WARMED */          \
+        X(STAGE, 30, HEAD, NONE)           /* list staged folders; answered by STAGED */           \
         /* agent -> head */                                                                        \
         X(HELLO, 32, AGENT, NONE)          /* inventory: the first frame, and never again */       \
         X(STARTED, 33, AGENT, RUNNING)     /* a rank runs */                                       \
@@ -75,6 +76,7 @@
         X(CHECKED, 57, AGENT, ANY)         /* facts of the node */                                 \
         X(MEASURED, 58, AGENT, ANY)        /* connections to other nodes */                        \
         X(WARMED, 80, AGENT, ANY)          /* interpreters that are ready */                       \
+        X(STAGED, 59, AGENT, ANY)          /* the folders of the node */                           \
         X(DUMP, 60, AGENT, ANY)            /* part of a dump of PyTorch's flight recorder */       \
         X(NCCL, 61, AGENT, RUNNING)        /* the NCCL of a rank; once for an attempt */           \
         X(PULLED, 62, AGENT, ANY)          /* a part of the files that PULL asks for */            \

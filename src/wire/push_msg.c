@@ -58,6 +58,18 @@ DEFINE_FINISH(push_manifest)
 
 /* --- head -> agent ---------------------------------------------------------------------------- */
 
+static void code_push_label(struct codec *c, struct push_label *m)
+{
+        codec_u8(c, &m->use);
+        codec_require(c, m->use < PUSH_USES);
+        codec_u64(c, &m->limit);
+        codec_raw(c, m->sha, PUSH_SHA);
+        codec_str(c, &m->name, PUSH_PATH_MAX);
+        codec_str(c, &m->python.path, PUSH_PATH_MAX);
+        codec_u64(c, &m->python.size);
+        codec_raw(c, m->python.sha, PUSH_SHA);
+}
+
 static void code_push_offer(struct codec *c, struct push_offer *m)
 {
         codec_text(c, m->run_id, sizeof(m->run_id));
@@ -66,6 +78,8 @@ static void code_push_offer(struct codec *c, struct push_offer *m)
         codec_u32(c, &m->node);
         codec_u32(c, &m->silence_ms);
         codec_u8(c, &m->keep);
+        codec_u8(c, &m->full);
+        code_push_label(c, &m->label);
         code_push_manifest(c, &m->manifest);
 }
 

@@ -2,8 +2,9 @@
 /*
  * Push_msg: how a program and its files come to a node before the ranks start,
  *
- *   OFFER ->            the manifest: every folder, file (with its SHA-256) and link
- *         <- WANT       the missing files, or the node of this run that fetches them
+ *   OFFER ->            the manifest: every folder, file (with its SHA-256) and link; or its hash
+ *         <- WANT       the missing files, or the node of this run that fetches them; without
+ *                       either: the manifest, which a second OFFER brings
  *   PACK  -> ...        pieces of the missing files, one file after the other
  *         <- TAKEN ...  so many bytes of PACKs have been written: the sender's credit
  *         <- PUSHED     everything is in place and checked, or a failure
@@ -34,6 +35,8 @@
 #include "wire/frame.h"
 
 #define PUSH_NO_NODE UINT32_MAX
+/* The time of all files on the nodes: 2000-01-01, which zip, make and Python's caches accept. */
+#define PUSH_FILE_TIME 946684800
 
 enum {
         PUSH_SHA = 32,                /* bytes of a SHA-256 */
@@ -77,11 +80,37 @@ void push_manifest_finish(struct push_manifest *m);
 /* True for a path that stays below its folder. */
 bool push_path_is_safe(const char *path);
 
+/* Uses of a manifest; a node gets one manifest of each at most. */
+enum push_use {
+        PUSH_RANKS, /* --push: the ranks start among the files and may write there */
+        PUSH_STAGE, /* --stage: a copy that stays, for reading */
+        PUSH_VENV,  /* --venv: the same, of a virtual environment */
+        PUSH_USES,
+};
+
+/* The Python of an environment, which the node must have. */
+struct push_python {
+        char *path; /* absolute; "" = none */
+        uint64_t size;
+        unsigned char sha[PUSH_SHA];
+};
+
+/* What a manifest is for. */
+struct push_label {
+        uint8_t use;                 /* enum push_use */
+        uint64_t limit;              /* bytes of files that may stay on the node; 0 = any number */
+        unsigned char sha[PUSH_SHA]; /* of the manifest */
+        char *name;                  /* a path of the head, for lists */
+        struct push_python python;   /* of PUSH_VENV */
+};
+
 struct push_offer {
         char run_id[64];
         uint32_t node;       /* this node's number, as in WANT.holder */
         uint32_t silence_ms; /* the head is lost after so long without a word; 0 = never */
-        uint8_t keep;        /* after the job, too */
+        uint8_t keep;        /* after the job, too; staged files stay in any case */
+        uint8_t full;        /* with the manifest; else the agent may ask for it */
+        struct push_label label;
         struct push_manifest manifest;
 };
 
@@ -91,7 +120,7 @@ struct push_look {
 
 struct push_want {
         /* The node of this run that fetches into the same (shared) folder. PUSH_NO_NODE: send
-         * @entries. */
+         * @entries, or, of none, the manifest. */
         uint32_t holder;
         uint32_t *entries; /* indices into the manifest, ascending */
         uint32_t n;

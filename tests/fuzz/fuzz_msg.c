@@ -14,6 +14,7 @@
 #include "wire/measure_msg.h"
 #include "wire/msg.h"
 #include "wire/push_msg.h"
+#include "wire/stage_msg.h"
 #include "wire/status_msg.h"
 #include "wire/trace/trace.h"
 #include "wire/tree_msg.h"
@@ -143,6 +144,8 @@ AGAIN_OWNED(push_offer)
 AGAIN_OWNED(push_pack)
 AGAIN_OWNED(chain_order)
 AGAIN_OWNED(push_want)
+AGAIN(stage_order)
+AGAIN_OWNED(staged)
 
 static int ping_again(const struct frame *f, struct buf *to)
 {
@@ -268,6 +271,8 @@ static int (*const again[256])(const struct frame *f, struct buf *to) = {
         [MSG_CHAINED] = chain_report_again,
         [MSG_LOOK] = push_look_again,
         [MSG_WANT] = push_want_again,
+        [MSG_STAGE] = stage_order_again,
+        [MSG_STAGED] = staged_again,
         [MSG_TAKEN] = number_again,
         [MSG_PUSHED] = pushed_again,
         [MSG_PULL] = pull_order_again,

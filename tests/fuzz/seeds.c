@@ -20,6 +20,7 @@
 #include "wire/measure_msg.h"
 #include "wire/msg.h"
 #include "wire/push_msg.h"
+#include "wire/stage_msg.h"
 #include "wire/status_msg.h"
 #include "wire/store_msg.h"
 #include "wire/tcpstore.h"
@@ -436,7 +437,16 @@ static void seed_pushes(struct buf *b)
         struct push_offer offer = { .run_id = "k3f9a",
                                     .node = 1,
                                     .silence_ms = 30000,
+                                    .full = 1,
+                                    .label = { PUSH_VENV, 1 << 30, { 3, 4 }, x, { l, 7, { 5 } } },
                                     .manifest = { entries, ARRAY_SIZE(entries) } };
+        struct staged_copy copy = { .folder = x,
+                                    .name = l,
+                                    .use = PUSH_STAGE,
+                                    .bytes = 5,
+                                    .files = 1,
+                                    .age_s = 60,
+                                    .in_use = 1 };
         struct pushed full = {
                 .error = ENOSPC, .free_bytes = 9, .folder = "/f", .what = "no room"
         };
@@ -471,6 +481,10 @@ static void seed_pushes(struct buf *b)
         write_message(b, "pushed");
         pull_order_encode(b, &(struct pull_order){ { strings, 1, 1 }, { strings + 1, 1, 1 } });
         write_message(b, "pull");
+        stage_order_encode(b, &(struct stage_order){ 1, 1 << 20, 3600 });
+        write_message(b, "stage");
+        staged_encode(b, &(struct staged){ &copy, 1 });
+        write_message(b, "staged");
         pulled_encode(b,
                       &(struct pulled){ PULL_LINK, 1, 0777, 0, l, (const unsigned char *)"x", 1 });
         write_message(b, "pulled");

@@ -8,7 +8,7 @@
 # shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
-export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache" LAB_PRIVATE='/dev/shm /run'
+export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache HNLAUNCH_STAGE_DIR=$TMP/cache" LAB_PRIVATE='/dev/shm /run'
 mkdir "$TMP/cache"
 lab_up 4 1
 for node in node001 node002 node003 node004; do

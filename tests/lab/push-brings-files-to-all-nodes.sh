@@ -9,7 +9,7 @@
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 # Every node has a home of its own; the login node's files are nowhere to be seen but by --push.
-export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
+export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache HNLAUNCH_STAGE_DIR=$TMP/cache"
 mkdir "$TMP/cache"
 lab_up 3 1
 for node in node001 node002 node003; do
@@ -23,7 +23,7 @@ sent() { grep -o '[0-9]* bytes were sent' "$ERR" | awk '{ n += $1 } END { print 
 stored() {
     local node
     for node in node001 node002 node003; do
-        on "$node" find "$TMP/cache" -path '*/push*' -printf '%P\n'
+        on "$node" find "$TMP/cache" -path '*/hnlaunch-stage-*' -printf '%P\n'
     done
 }
 
@@ -85,11 +85,11 @@ push --push prog --push data true
 is 'a new file alone is sent' "$(sent)" 6
 push --push prog --push data true
 is 'each time, since it was not kept' "$(sent)" 6
-on node002 sh -c "cd $TMP/cache/hnlaunch/push/*/data && chmod u+w large && printf x >>large"
+on node002 sh -c "cd $TMP/cache/hnlaunch-stage-0/*/data && chmod u+w large && printf x >>large"
 push --push prog --push data true
 is 'a kept file that somebody changed is sent again' "$(sent)" $((3000000 + 6))
 for node in node001 node002 node003; do
-    on "$node" rm -rf "$TMP/cache/hnlaunch/push"
+    on "$node" rm -rf "$TMP/cache/hnlaunch-stage-0"
 done
 
 lab_start -H "$TMP/hosts.txt" --push prog --push data --label none sh -c 'echo up; exec sleep 60'
@@ -103,7 +103,7 @@ ok 'its guard removes the files' wait_for no_files
 push --push prog -n 1 sh -c 'echo result >out; mkdir -p more/of && echo it >more/of/it'
 exits 'ranks may write beside the files' 0
 ok 'what they wrote is told' grep -q '^warning\[HN314\]: .*: files that ranks wrote .* are left in ' "$ERR"
-on node001 find "$TMP/cache/hnlaunch/push" -type f -printf '%f\n' | sort >"$TMP/got"
+on node001 find "$TMP/cache/hnlaunch-stage-0" -type f -printf '%f\n' | sort >"$TMP/got"
 is 'and it is all that stays' "$(cat "$TMP/got")" $'it\nout'
 lab_nothing_left 'no process is left'
 done_testing

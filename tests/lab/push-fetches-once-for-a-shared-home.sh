@@ -7,7 +7,7 @@
 # shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
-export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
+export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache HNLAUNCH_STAGE_DIR=$TMP/cache"
 mkdir "$TMP/cache"
 lab_up 5 1
 # The others share the machine's.
@@ -22,7 +22,7 @@ push --push data --label none sha256sum data/one data/two
 exits 'the push gives 0' 0
 is 'all nodes have the files' "$(sort -u "$OUT" | wc -l) $(wc -l <"$OUT")" '2 10'
 is 'one upload for five nodes' "$(uploads)" 1
-is 'nothing is left' "$(find "$TMP/cache" -path '*push*')" ''
+is 'nothing is left' "$(find "$TMP/cache" -path '*hnlaunch-stage-*')" ''
 
 push --push-keep --push data true
 is 'with --push-keep: one upload' "$(uploads)" 1
@@ -31,7 +31,7 @@ exits 'what is kept is found' 0
 is 'and nothing is sent' "$(uploads)" 0
 
 # Two jobs use one folder: the one that ends first takes nothing away.
-rm -r "$TMP/cache/hnlaunch/push"
+rm -r "$TMP/cache/hnlaunch-stage-0"
 lab_start -w node001,node002 --push data sh -c "touch $TMP/on-\$HN_RANK; while [ ! -e $TMP/go ]; do sleep 0.05; done; cat data/two"
 ok 'two ranks have begun' wait_for test -e "$TMP/on-0" -a -e "$TMP/on-1"
 (
@@ -43,6 +43,6 @@ is 'a second job uploads nothing' "$(cat "$TMP/second")" '0 0'
 touch "$TMP/go"
 finish
 exits 'and leaves the files to the first' 0
-is 'whose end removes them' "$(find "$TMP/cache" -path '*push*')" ''
+is 'whose end removes them' "$(find "$TMP/cache" -path '*hnlaunch-stage-*')" ''
 lab_nothing_left 'no process is left'
 done_testing

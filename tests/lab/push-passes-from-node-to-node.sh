@@ -8,7 +8,7 @@
 # shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
-export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
+export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache HNLAUNCH_STAGE_DIR=$TMP/cache"
 mkdir "$TMP/cache"
 lab_up 5 1
 NODES=$(lab hosts etc | awk '/node/ { print $2 }' | tr '\n' ' ')
@@ -78,7 +78,7 @@ push -H "$TMP/hosts.txt" --push data --label none sh -c "$SUMS"
 exits 'some nodes have the files' 0
 arrived 'some have them' 5
 is '... which are sent once' "$(uplink)" '6.0 MB'
-for node in node001 node003; do lab exec "$node" rm -rf "$TMP/cache/hnlaunch/push"; done
+for node in node001 node003; do lab exec "$node" rm -rf "$TMP/cache/hnlaunch-stage-0"; done
 
 # A firewall between two nodes.
 if lab exec node003 sh -c 'ip rule add pref 10 lookup local && ip rule del pref 0' &&
@@ -96,7 +96,7 @@ fi
 # A node is lost in the middle: a spare takes over, and the others have what they have.
 shape() { lab exec "$1" tc qdisc replace dev eth0 root tbf rate "$2" burst 64k latency 200ms; }
 lab run tc qdisc replace dev br0 root tbf rate 16mbit burst 64k latency 200ms
-under_way() { lab exec "$1" sh -c "ls $TMP/cache/hnlaunch/push/file/* | wc -l | grep -qE '[1-9][0-9]'"; }
+under_way() { lab exec "$1" sh -c "ls $TMP/cache/hnlaunch-stage-0/file/* | wc -l | grep -qE '[1-9][0-9]'"; }
 from=$(head_sent)
 lab_start -v -w node001,node002,node003,node004,node005 --nodes 4 --spares 1 --push data --label none sh -c "$SUMS"
 ok 'files are on their way' wait_for under_way node004
@@ -143,7 +143,7 @@ fi
 clean() {
     local node
     for node in $NODES; do
-        [[ -z $(lab exec "$node" find "$TMP/cache" -path '*push*') ]] || return
+        [[ -z $(lab exec "$node" find "$TMP/cache" -path '*hnlaunch-stage-*') ]] || return
     done
 }
 ok 'nothing is left on any node' wait_for clean

@@ -7,7 +7,7 @@
 # shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
-export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
+export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache HNLAUNCH_STAGE_DIR=$TMP/cache"
 export LAB_PRIVATE='/dev/shm /run /var/tmp'
 mkdir "$TMP/cache"
 lab_up 3 1
@@ -17,7 +17,7 @@ done
 stored() {
     local node
     for node in node001 node002 node003; do
-        lab exec "$node" find "$TMP/cache" /var/tmp /dev/shm -path '*push*'
+        lab exec "$node" find "$TMP/cache" /var/tmp /dev/shm -path '*hnlaunch-stage-*'
     done
 }
 nothing_stored() { [[ -z $(stored) ]]; }
@@ -25,7 +25,7 @@ nothing_stored() { [[ -z $(stored) ]]; }
 # is to happen on the way; what comes after that need not take long.
 uplink() { lab run tc qdisc replace dev br0 root tbf rate "$1" burst 64k latency 200ms; }
 under_way() { # NODE: it has begun to store the file
-    wait_for lab exec "$1" sh -c "ls $TMP/cache/hnlaunch/push/file/.*-*"
+    wait_for lab exec "$1" sh -c "ls $TMP/cache/hnlaunch-stage-0/file/.*-*"
 }
 
 head -c 3000000 /dev/urandom >file
@@ -34,9 +34,9 @@ head -c 3000000 /dev/urandom >file
 lab exec node002 mount -t tmpfs -o size=2m lab "$TMP/cache"
 lab_hn -v -H "$TMP/hosts.txt" --push file cmp file file
 exits 'a home without room is left aside' 0
-has 'for the next best place' "$ERR" 'node002: pushed files are in /var/tmp/'
-for place in /var/tmp /dev/shm; do
-    lab exec node002 mount -t tmpfs -o size=2m lab "$place"
+has 'for the next best place' "$ERR" 'node002: pushed files are in /tmp/hnlaunch-stage-0/'
+for place in /tmp/hnlaunch-stage-0 /var/tmp /dev/shm; do
+    lab exec node002 sh -c "mkdir -p $place && mount -t tmpfs -o size=2m lab $place"
 done
 lab exec node002 mkdir -p /run/user/0
 lab exec node002 mount -t tmpfs -o size=2m lab /run/user/0
@@ -45,7 +45,7 @@ exits 'no room anywhere is an error' 69
 has 'its code' "$ERR" 'error[HN235]: no room for the pushed files on node002'
 has 'how much there is' "$ERR" 'are free there'
 has 'where' "$ERR" "node002:$TMP/cache/hnlaunch"
-has 'the next step' "$ERR" XDG_CACHE_HOME
+has 'the next step' "$ERR" HNLAUNCH_STAGE_DIR
 ok 'nothing was started' test ! -e "$TMP/ran"
 ok 'nothing is left' wait_for nothing_stored
 lab_hn -w node001,node003 --push file true
@@ -94,13 +94,13 @@ has 'is told with a node' "$ERR" 'error[HN236]: a pushed file has arrived damage
 has 'and the file' "$ERR" 'large arrived with a wrong hash'
 ok 'and nothing is left' wait_for nothing_stored
 
-lab exec node003 sh -c "rm -rf $TMP/cache/hnlaunch/push /var/tmp/hnlaunch-0 /run/user/0/hnlaunch /dev/shm/hnlaunch-0
-    mkdir -p /run/user/0; touch $TMP/cache/hnlaunch/push /var/tmp/hnlaunch-0 /run/user/0/hnlaunch /dev/shm/hnlaunch-0"
+roots="$TMP/cache/hnlaunch-stage-0 $TMP/cache/hnlaunch/hnlaunch-stage-0 /var/tmp/hnlaunch-stage-0 /run/user/0/hnlaunch-stage-0 /dev/shm/hnlaunch-stage-0"
+lab exec node003 sh -c "mkdir -p /run/user/0 $TMP/cache/hnlaunch; rm -rf $roots; touch $roots; mkdir -p /tmp/hnlaunch-stage-0 && mount -t tmpfs -o ro lab /tmp/hnlaunch-stage-0"
 lab_hn -w node001,node003 --push small touch "$TMP/ran"
 exits 'a node that cannot store anything' 69
 has 'is told' "$ERR" 'error[HN234]: cannot store the pushed files on node003'
 has 'with the reason' "$ERR" 'Not a directory'
-lab exec node003 rm "$TMP/cache/hnlaunch/push" /var/tmp/hnlaunch-0 /run/user/0/hnlaunch /dev/shm/hnlaunch-0
+lab exec node003 sh -c "rm $roots; umount /tmp/hnlaunch-stage-0"
 
 # More than a window, so that there is still something to be read.
 head -c 16000000 /dev/urandom >file

@@ -7,7 +7,7 @@
 # shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
-export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
+export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache HNLAUNCH_STAGE_DIR=$TMP/cache"
 mkdir "$TMP/cache"
 lab_up 4 1
 push() { lab_hn -v -H "$TMP/hosts.txt" "$@"; }
@@ -49,7 +49,7 @@ is 'with its files' "$(sort "$OUT" | uniq -c | awk '{ print $1, $2 }')" "2 $(sha
 lab run tc qdisc replace dev br0 root tbf rate 8mbit burst 64k latency 200ms
 head -c 16000000 /dev/urandom >data/large
 lab_start -v -H "$TMP/hosts.txt" --tree 1 --push data touch "$TMP/ran"
-ok 'a large file is on its way' wait_for lab exec node001 sh -c "ls $TMP/cache/hnlaunch/push/file/.*-*"
+ok 'a large file is on its way' wait_for lab exec node001 sh -c "ls $TMP/cache/hnlaunch-stage-0/file/.*-*"
 lab exec node001 pkill -KILL -x 'agent-.*'
 finish
 exits 'a parent that is killed meanwhile' 68
@@ -58,7 +58,7 @@ ok 'nothing was started' test ! -e "$TMP/ran"
 clean() {
     local node
     for node in node001 node002 node003 node004; do
-        [[ -z $(lab exec "$node" find "$TMP/cache" -path '*push*') ]] || return
+        [[ -z $(lab exec "$node" find "$TMP/cache" -path '*hnlaunch-stage-*') ]] || return
     done
 }
 ok 'nothing is left on any node' wait_for clean

@@ -9,7 +9,7 @@
 # shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
-export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
+export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache HNLAUNCH_STAGE_DIR=$TMP/cache"
 export LAB_PRIVATE='/dev/shm /run /var/tmp'
 lab_up 6 2
 hosts=$TMP/hosts.txt
@@ -120,8 +120,8 @@ for i in 1 2 3 4 5 6; do
     lab exec "node00$i" mount -t tmpfs -o size=64m lab "$TMP/cache"
 done
 lab exec node002 mkdir -p /run/user/0
-for place in "$TMP/cache" /var/tmp /dev/shm /run/user/0; do
-    lab exec node002 mount -t tmpfs -o size=2m lab "$place"
+for place in "$TMP/cache" /tmp/hnlaunch-stage-0 /var/tmp /dev/shm /run/user/0; do
+    lab exec node002 sh -c "mkdir -p $place && mount -t tmpfs -o size=2m lab $place"
 done
 launch -H "$hosts" --spares 2 --push file
 replaced 'no room for the files' node002 node005 'cannot store the pushed files' 'node001 node005 node003 node004'
@@ -137,7 +137,7 @@ launch -w node001,node002 --min-nodes 2 --push file
 exits 'no room, and no spare host: 69' 69
 has 'the error of today about files' "$ERR" 'error[HN235]'
 has 'with the way out' "$ERR" "--exclude 'node002'"
-for place in "$TMP/cache" /var/tmp /dev/shm /run/user/0; do
+for place in "$TMP/cache" /tmp/hnlaunch-stage-0 /var/tmp /dev/shm /run/user/0; do
     lab exec node002 umount "$place"
 done
 

@@ -34,10 +34,10 @@ mended=(
     'ssh/shell/pipe2/7/ENFILE told the agent cannot run on n1'
     'ssh/shell/unlinkat/1/EIO@.new- unused'
     'ssh/agent/unlinkat/1/EIO@rank.sh right remains of pushed files are left in'
-    'ssh/agent/rmdir/1/EIO@hnlaunch/push/ right cannot remove all: Input/output error'
+    'ssh/agent/rmdir/1/EIO@hnlaunch-stage- right cannot remove all: Input/output error'
     'ssh/agent/unlink/1/EACCES@.lock right warning[HN314]'
     'ssh/agent/access/1/EIO@.keep right warning[HN314]'
-    'ssh/agent/getdents64:file/1/EIO@push/file right warning[HN314]'
+    "ssh/agent/getdents64:file/1/EIO@hnlaunch-stage-$(id -u)/file right warning[HN314]"
     'ssh/agent/newfstatat/1/EIO@.lock right'
     'ssh/agent/openat/4/EACCES@run/hnlaunch- right cannot look for dumps of the flight recorder in'
     'ssh/agent/openat/5/EACCES@run/hnlaunch- right remains of the job are left in'

@@ -13,7 +13,7 @@ INJECT=$WORKERS/inject
 cat >"$TMP/remote" <<END
 #!/bin/sh
 for last; do :; done
-export XDG_CACHE_HOME=$TMP/cache XDG_RUNTIME_DIR=$TMP/run
+export XDG_CACHE_HOME=$TMP/cache XDG_RUNTIME_DIR=$TMP/run HNLAUNCH_STAGE_DIR=$TMP/stage
 exec $INJECT -o $TMP/report \$FAULT /bin/sh -c "\$last"
 END
 chmod +x "$TMP/remote"
@@ -26,12 +26,12 @@ stays() { # FAULT TEXT PROGRAM...
     has "$1: it fails" "$TMP/report" hit
     has "$1: what is left is told with its place" "$ERR" "warning[HN314]: n1: remains of $2"
     ok "$1: why" grep -q 'are left in .*: cannot remove all: Input/output error$' "$ERR"
-    rm -rf "$TMP/run" "$TMP/cache/hnlaunch/push"
+    rm -rf "$TMP/run" "$TMP/stage/hnlaunch-stage-$(id -u)"
 }
 
-stays 'agent unlinkat 1 5@file' "pushed files are left in $TMP/cache/hnlaunch/push:" true
+stays 'agent unlinkat 1 5@file' "pushed files are left in $TMP/stage/hnlaunch-stage-$(id -u):" true
 exits 'the job is not affected' 0
-stays 'guard unlinkat 1 5@file' "pushed files are left in $TMP/cache/hnlaunch/push:" sh -c 'kill -KILL $PPID'
+stays 'guard unlinkat 1 5@file' "pushed files are left in $TMP/stage/hnlaunch-stage-$(id -u):" sh -c 'kill -KILL $PPID'
 exits 'an agent that is killed' 125
 stays 'guard rmdir 1 5@run/hnlaunch-' "the job are left in $TMP/run/hnlaunch-" sh -c 'kill -KILL $PPID'
 nothing_left 'no process is left'

@@ -22,6 +22,12 @@ names "$OUT" >>given
 run "${bare[@]}" "$HNLAUNCH" -q --local 2 --push data --label none env
 exits 'a run' 0
 names "$OUT" >>given
+if python3 -m venv --without-pip env 2>/dev/null; then
+    run "${bare[@]}" "$HNLAUNCH" -q --local 1 --stage data --venv env --label none env
+    names "$OUT" >>given
+else
+    printf '%s\n' HN_STAGE_DIR HN_VENV VIRTUAL_ENV >>given
+fi
 run "${bare[@]}" TERM=xterm python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' "$HNLAUNCH" -q --local 1 --label none env
 names "$OUT" >>given
 # Two releases of PyTorch read names that others warn of.

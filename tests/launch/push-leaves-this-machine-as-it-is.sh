@@ -13,7 +13,7 @@ cp data/file "$TMP/else/data"
 hn --local 2 --push data --label none sh -c 'pwd; echo $HN_PUSH_DIR; cat data/file'
 exits '--local --push gives 0' 0
 is 'ranks are where they would be without' "$(sort -u "$OUT")" "$(printf '%s\n' "$PWD" hello | sort)"
-ok 'nothing is copied' test ! -e "$TMP/cache/hnlaunch/push"
+ok 'nothing is copied' test ! -e "$TMP/stage"
 nothing_left 'no process is left'
 
 wrong() { # NAME CODE HN TEXT ARG...

@@ -136,7 +136,7 @@ class Run:
 
     def env(self):
         mine = {k: v for k, v in os.environ.items() if k in ('PATH', 'LC_ALL', 'LANG', 'USER', 'LOGNAME', 'TEST_MARK', 'HELLO')}
-        mine.update(HOME=self.path('home'), XDG_RUNTIME_DIR=self.path('run'), XDG_CACHE_HOME=self.path('cache'),
+        mine.update(HOME=self.path('home'), XDG_RUNTIME_DIR=self.path('run'), XDG_CACHE_HOME=self.path('cache'), HNLAUNCH_STAGE_DIR=self.path('cache'),
                     XDG_STATE_HOME=self.path('state'), XDG_CONFIG_HOME=self.path('config'), TMPDIR=self.path('tmp'),
                     TRY=self.dir, TERM='dumb',
                     ASAN_OPTIONS='detect_leaks=0:log_path=' + self.path('san/asan'),

@@ -14,7 +14,7 @@ export LAB_DIR=$TMP/lab LAB_NET=10.$((100 + BASHPID % 100))
 # The agent is cached in a folder that all nodes share; each script begins without, and has its own: nodes of
 # two labs may have the same name and process numbers.
 export LAB_PRIVATE='/dev/shm /run'
-export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
+export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache HNLAUNCH_STAGE_DIR=$TMP/cache"
 # Nodes get the plain build: its agent is the static one that users get.
 LAB_HNLAUNCH=$PLAIN/hnlaunch
 WORKERS=$PLAIN/tests/lib

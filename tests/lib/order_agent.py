@@ -19,7 +19,7 @@ from fake_head import (_bytes as text, _list as texts, BYE, CREDIT, ENDPOINT, LA
                        PROBE, SIGNAL, STDIN, STOP, STORE, COMMON, PORTS, message_numbers)
 from waiting import wait_for
 
-STATUS_REQUEST, CHILD_AGENT, PRUNE, OFFER, PACK, CHAIN = message_numbers("STATUS_REQUEST CHILD_AGENT PRUNE OFFER PACK CHAIN")
+STATUS_REQUEST, CHILD_AGENT, PRUNE, OFFER, PACK, CHAIN, STAGE = message_numbers("STATUS_REQUEST CHILD_AGENT PRUNE OFFER PACK CHAIN STAGE")
 LOOK, INSPECT, PULL, TUNNEL, WORLD, STARTED, BIND = message_numbers("LOOK INSPECT PULL TUNNEL WORLD STARTED BIND")
 BINDINGS = ["", "auto", "none", "numa", "socket", "core:1", "core:9999", "exclusive", "list:0;1-3", "list:", "?"]
 SIGNAL_RANKS, MEASURE, WARM = message_numbers("SIGNAL_RANKS MEASURE WARM")
@@ -91,7 +91,7 @@ class Order:
         if flags & 32:
             body += u32(len(ranks)) + b"".join(r.choice([u32(0), u32(1) + text("http") + u32(41000)]) for _ in ranks)
         if flags & 64:
-            body += u32(2, self.rank(), 1, 0, self.rank(), 0)
+            body += u32(2, self.rank(), 0, 1, 0, self.rank(), 0, 0)
         return LAUNCH, body
 
     def signal(self):
@@ -155,7 +155,12 @@ class Order:
     def offer(self):
         files = b"".join(bytes([2]) + u32(0o644) + text("file%d" % i) + struct.pack("<Q", size) + bytes(32)
                          for i, size in enumerate([0, 5, 300000]))
-        return OFFER, (text("order") + u32(0, self.r.choice([0, 60000])) + bytes([0]) + u32(5) +
+        full = self.r.randrange(4) > 0
+        head = (text("order") + u32(0, self.r.choice([0, 60000])) + bytes([0, full, self.r.randrange(3)]) + bytes(8 + 32) +
+                text("/from") + text(self.r.choice(["", "/bin/sh", "/nothing"])) + bytes(8 + 32))
+        if not full:
+            return OFFER, head + u32(0)
+        return OFFER, (head + u32(5) +
                        bytes([1]) + u32(0o755) + text("dir") + files + bytes([3]) + u32(0o777) + text("link") + text("file0"))
 
     def pack(self):
@@ -169,6 +174,9 @@ class Order:
 
     def look(self):
         return LOOK, bytes([self.r.randrange(2)])
+
+    def stage(self):
+        return STAGE, bytes([self.r.randrange(2)]) + struct.pack("<QQ", self.r.choice([0, 1, 2**64 - 1]), self.r.choice([0, 1]))
 
     def pull(self):
         return PULL, texts(self.r.choice([[self.folder], ["nothing", self.folder], ["/dev/null"], []])) + texts(self.r.choice([[], [self.folder]]))
@@ -201,7 +209,7 @@ class Order:
 
     def any(self):
         names = ["common", "launch", "launch", "launch", "signal", "signal_ranks", "stop", "credit", "stdin", "ping", "endpoint", "probe", "ports", "status", "inspect",
-                 "child", "prune", "tunnel", "tunnel", "offer", "pack", "chain", "look", "pull", "store", "world", "bind", "measure", "measure", "warm", "warm", "nonsense"]
+                 "child", "prune", "tunnel", "tunnel", "offer", "pack", "chain", "look", "pull", "store", "world", "bind", "measure", "measure", "warm", "warm", "stage", "common", "launch", "nonsense"]
         return getattr(self, self.r.choice(names))()
 
 
@@ -234,7 +242,7 @@ def play(seed, folder):
     """The reasons why the sequence @seed is not well."""
     global started
     r, mark = random.Random(seed), "%d.%d" % (os.getpid(), seed)
-    env = dict(os.environ, XDG_RUNTIME_DIR=folder, XDG_CACHE_HOME=os.path.join(folder, "cache"), HOME=folder,
+    env = dict(os.environ, XDG_RUNTIME_DIR=folder, XDG_CACHE_HOME=os.path.join(folder, "cache"), HNLAUNCH_STAGE_DIR=os.path.join(folder, "cache"), HOME=folder,
                **{MARK: mark})
     order, reasons = Order(r, folder), []
     with open(os.path.join(folder, "stderr"), "w+b") as err:

@@ -36,7 +36,7 @@ exec </dev/null
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 unset CDPATH VIRTUAL_ENV PYTHONPATH PYTHONHOME OMP_NUM_THREADS CUDA_VISIBLE_DEVICES "${!CONDA_@}" "${!PMI_@}" "${!PMIX_@}"
 unset "${!HNLAUNCH_@}" "${!SLURM_@}" "${!SLURMD_@}" "${!PBS_@}" "${!LSB_@}" FLUX_URI PE_HOSTFILE K_MPI_JOB_ROLE SM_HOSTS TRAINING_JOB_ARN "${!OMPI_@}" "${!HN_@}" NO_COLOR
-export XDG_CONFIG_HOME=$TMP/config XDG_STATE_HOME=$TMP/state DUMP_TO=$TMP/dump TERM=dumb LC_ALL=C.UTF-8
+export XDG_CONFIG_HOME=$TMP/config XDG_STATE_HOME=$TMP/state HNLAUNCH_STAGE_DIR=$TMP/stage DUMP_TO=$TMP/dump TERM=dumb LC_ALL=C.UTF-8
 # script runs its command with $SHELL; Python leaves __pycache__ beside what it imports.
 export SHELL=/bin/sh PYTHONDONTWRITEBYTECODE=1
 # Finds the processes of this script wherever they went.

@@ -202,6 +202,33 @@ static void set_threads(const struct rank_world *g, const struct launch_order *l
 
 /* Forks the process of a rank of @g; node_attempt_confirm_starts() finds out whether the program
  * could be executed. */
+/* Leads the rank to the files that were brought to this node. Without copies the environment is
+ * used where the head has it. */
+static void set_file_variables(const struct node_attempt *t, struct strv *env)
+{
+        const char *pushed = push_receiver_dir(t->deps.push, PUSH_RANKS);
+        const char *staged = push_receiver_dir(t->deps.push, PUSH_STAGE);
+        const char *venv = push_receiver_dir(t->deps.push, PUSH_VENV);
+        CLEANUP(free_textp) char *own = NULL;
+        const char *path;
+
+        if (pushed)
+                strv_env_set(env, HN_PUSH_DIR, pushed);
+        if (staged)
+                strv_env_set(env, HN_STAGE_DIR, staged);
+        if (!venv)
+                venv = strv_env_get(env, HN_VENV);
+        if (!venv)
+                return;
+        own = xstrdup(venv);
+        path = strv_env_get(env, "PATH");
+        strv_env_set(env, HN_VENV, own);
+        strv_env_set(env, "VIRTUAL_ENV", own);
+        strv_env_setf(env, "PATH", "%s/bin:%s", own,
+                      path && *path ? path : "/usr/local/bin:/usr/bin:/bin");
+        strv_env_unset(env, "PYTHONHOME");
+}
+
 static int start_rank(struct rank_world *g, const struct launch_order *l,
                       const struct launch_rank *r, const struct common_start *common)
 {
@@ -255,8 +282,7 @@ static int start_rank(struct rank_world *g, const struct launch_order *l,
         if (l->mpi.kind == MPI_PMI1)
                 pmi_library_add_env(&env, t->deps.dir->path, l);
         add_pmix_env(g, r->rank, &env);
-        if (push_receiver_dir(t->deps.push))
-                strv_env_set(&env, HN_PUSH_DIR, push_receiver_dir(t->deps.push));
+        set_file_variables(t, &env);
         if (setup.terminal && *l->terminal.term)
                 strv_env_set(&env, "TERM", l->terminal.term);
         ret = prepare_ready(g, r, &program->ready, &setup, &err);

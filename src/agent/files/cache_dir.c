@@ -23,28 +23,42 @@
 
 enum { TRIES = 100 }; /* another job may remove an empty folder each time */
 
+/* Returns @folder/hnlaunch-stage-UID; NULL for a folder that is not absolute. */
+static char *root_below(const char *folder)
+{
+        return folder && *folder == '/'
+                       ? xasprintf("%s/hnlaunch-stage-%u", folder, (unsigned)geteuid())
+                       : NULL;
+}
+
 char *cache_dir(int i)
 {
         const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
         const char *runtime = getenv("XDG_RUNTIME_DIR");
-        unsigned uid = geteuid();
+        CLEANUP(free_textp) char *folder = NULL;
         struct stat st;
 
         switch (i) {
         case 0:
-                if (cache && *cache == '/')
-                        return xasprintf("%s/hnlaunch", cache);
-                /* A home that is not there is of another machine, or of a user without any. */
-                return home && *home == '/' && stat(home, &st) == 0 && S_ISDIR(st.st_mode)
-                               ? xasprintf("%s/.cache/hnlaunch", home)
-                               : NULL;
+                return root_below(getenv("HNLAUNCH_STAGE_DIR"));
         case 1:
-                return xasprintf("/var/tmp/hnlaunch-%u", uid);
+                return root_below("/tmp");
         case 2:
-                return runtime && *runtime == '/' ? xasprintf("%s/hnlaunch", runtime)
-                                                  : xasprintf("/run/user/%u/hnlaunch", uid);
+                return root_below("/var/tmp");
+        case 3:
+                if (cache && *cache == '/')
+                        folder = xasprintf("%s/hnlaunch", cache);
+                /* An absent home belongs to another machine, or the user has none. */
+                else if (home && *home == '/' && stat(home, &st) == 0 && S_ISDIR(st.st_mode))
+                        folder = xasprintf("%s/.cache/hnlaunch", home);
+                return root_below(folder);
+        case 4:
+                folder = runtime && *runtime == '/'
+                                 ? xstrdup(runtime)
+                                 : xasprintf("/run/user/%u", (unsigned)geteuid());
+                return root_below(folder);
         default:
-                return xasprintf("/dev/shm/hnlaunch-%u", uid);
+                return root_below("/dev/shm");
         }
 }
 
@@ -76,11 +90,10 @@ static int try_file_system(const char *root, const char *who)
         return r;
 }
 
-/* Makes @folder as mkdir -p, and checks the owner: any user can create names in /var/tmp and
- * /dev/shm. */
-static int prepare_folder(const char *folder)
+/* Makes @root as mkdir -p, and checks the owner: any user can create names in /tmp and /dev/shm. */
+static int prepare_folder(const char *root)
 {
-        CLEANUP(free_textp) char *path = xstrdup(folder);
+        CLEANUP(free_textp) char *path = xstrdup(root);
         struct stat st;
 
         for (char *p = path + 1; *p; p++) {
@@ -94,47 +107,55 @@ static int prepare_folder(const char *folder)
                 return -errno;
         if (!S_ISDIR(st.st_mode))
                 return -ENOTDIR;
-        return st.st_uid == geteuid() ? 0 : -EPERM;
+        if (st.st_uid != geteuid())
+                return -EPERM;
+        return st.st_mode & 0077 && chmod(path, 0700) < 0 ? -errno : 0;
 }
 
 /* Makes the folders of a candidate and proves that the file system can do all that the cache needs.
  * 0, or negative with @ret. */
-static int prepare_root(const char *folder, const char *root, const char *who, struct pushed *ret)
+static int prepare_root(const char *root, const char *who, struct pushed *ret)
 {
         CLEANUP(free_textp) char *files = xasprintf("%s/file", root);
-        int r = prepare_folder(folder);
+        int r = -ENOENT;
 
-        if (r)
-                return fail_cache_dir(ret, folder, -r, "no folder of ours: %s", strerror(-r));
-        r = -ENOENT;
         /* Repeats, because other jobs remove empty folders when they end. */
         for (int i = 0; i < TRIES && r == -ENOENT; i++) {
-                r = 0;
-                if ((mkdir(root, 0700) < 0 && errno != EEXIST) ||
-                    (mkdir(files, 0700) < 0 && errno != EEXIST))
+                r = prepare_folder(root);
+                if (r)
+                        return fail_cache_dir(ret, root, -r, "no folder of ours: %s", strerror(-r));
+                if (mkdir(files, 0700) < 0 && errno != EEXIST)
                         r = -errno;
                 if (!r)
                         r = try_file_system(root, who);
         }
         if (r)
-                fail_cache_dir(ret, folder, -r, "cannot make files, hard links and locks in %s: %s",
+                fail_cache_dir(ret, root, -r, "cannot make files, hard links and locks in %s: %s",
                                files, strerror(-r));
         return r;
 }
 
-int cache_dir_open(const char *folder, bool program, const char *who, char **ret_root,
-                   struct pushed *ret)
+static bool is_noexec(const char *root)
 {
-        char *root = xasprintf("%s/push", folder);
-        int r = prepare_root(folder, root, who, ret);
         struct statvfs v;
 
-        if (!r && program && statvfs(root, &v) == 0 && v.f_flag & ST_NOEXEC)
-                r = fail_cache_dir(ret, folder, EACCES,
-                                   "programs in %s cannot be run: it is noexec", root);
-        if (r)
-                free(root);
-        else
-                *ret_root = root;
+        return statvfs(root, &v) == 0 && v.f_flag & ST_NOEXEC;
+}
+
+int cache_dir_open(const char *root, bool program, const char *who, struct pushed *ret)
+{
+        int r = prepare_root(root, who, ret);
+
+        if (!r && program && is_noexec(root))
+                r = fail_cache_dir(ret, root, EACCES, "programs in %s cannot be run: it is noexec",
+                                   root);
         return r;
+}
+
+bool cache_dir_is_usable(const char *root, bool program)
+{
+        struct stat st;
+
+        return lstat(root, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
+               !(st.st_mode & 0077) && !(program && is_noexec(root));
 }

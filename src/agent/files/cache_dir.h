@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cache_dir: the folders of this node where pushed files may be kept
+ * Cache_dir: the folders of this node where pushed and staged files may be kept
  *
- * In this order: ${XDG_CACHE_HOME:-~/.cache}/hnlaunch, /var/tmp/hnlaunch-UID, then two in memory,
- * ${XDG_RUNTIME_DIR:-/run/user/UID}/hnlaunch and /dev/shm/hnlaunch-UID.
+ * hnlaunch-stage-UID, in this order below $HNLAUNCH_STAGE_DIR, /tmp, /var/tmp,
+ * ${XDG_CACHE_HOME:-~/.cache}/hnlaunch, then two in memory, ${XDG_RUNTIME_DIR:-/run/user/UID} and
+ * /dev/shm.
  */
 #pragma once
 
@@ -12,16 +13,16 @@
 
 #include "wire/push_msg.h"
 
-enum { FILE_CACHE_PLACES = 4, FILE_CACHE_ID = 32 /* hex digits of a folder's name */ };
+enum { FILE_CACHE_PLACES = 6, FILE_CACHE_ID = 32 /* hex digits of a folder's name */ };
 
-/* Returns the malloc'ed path of folder @i; NULL: none on this node. */
+/* Returns the malloc'ed path of root @i; NULL: none on this node. */
 char *cache_dir(int i);
-/* Makes @folder/push ready and proves that files, hard links and locks work there; nothing is
- * written in a folder of another user. 0 with a malloc'ed @ret_root; negative errno with @ret.
- * @program: must not be noexec. @who becomes part of names and must be unique among simultaneous
- * callers. */
-int cache_dir_open(const char *folder, bool program, const char *who, char **ret_root,
-                   struct pushed *ret);
+/* Makes @root ready, for this user alone, and proves that files, hard links and locks work there;
+ * nothing is written in a folder of another user. 0; negative errno with @ret. @program: must not
+ * be noexec. @who becomes part of names and must be unique among simultaneous callers. */
+int cache_dir_open(const char *root, bool program, const char *who, struct pushed *ret);
+/* Whether @root is a folder of this user, no link, and, with @program, not noexec. */
+bool cache_dir_is_usable(const char *root, bool program);
 
 /* ROOT/ID.lock is shared by all jobs that use the folder ROOT/ID. A job that removes the folder
  * holds the lock exclusively, and removes the lock file last: a descriptor of a removed file is
@@ -31,6 +32,14 @@ int cache_lock_share(const char *root, const char *id, int *ret_fd);
 /* Takes the lock for this job alone. 0; -EAGAIN: other jobs use the folder; another -errno. Our own
  * share is given up in any case. */
 int cache_lock_alone(int fd, const char *root, const char *id);
+
+/* Marks the files that an agent writes below ROOT: ROOT/.WHO.lock is locked while the agent lives,
+ * a tree is unpacked in ROOT/.WHO.USE, a file in ROOT/file/.WHO. 0 with a descriptor, or -errno. */
+int cache_owner_lock(const char *root, const char *who, int *ret_fd);
+/* Closes the descriptor, and removes the file if no other has the lock. Returns -1. */
+int cache_owner_unlock(const char *root, const char *who, int fd);
+/* Removes the remains of agents that were killed together with their guards. */
+void cache_sweep_dead(const char *root);
 
 /* What a removal has left; all 0 = nothing. */
 struct cache_left {
@@ -49,6 +58,10 @@ char *cache_left_text(const struct cache_left *left, const char *root, const cha
  * files of @run_id. Files of ranks stay, with their folders. Adds remaining entries to @left. The
  * caller holds the lock exclusively, or no lock exists. */
 void cache_remove(const char *root, const char *id, const char *run_id, struct cache_left *left);
+/* Removes a half-unpacked tree. */
+void cache_remove_unfinished(const char *root, const char *name, struct cache_left *left);
+/* Removes ROOT/@id although it is kept. False: a job uses it, or something is left. */
+bool cache_remove_kept(const char *root, const char *id);
 /* The same after the death of the owner: does nothing while other jobs use the folder. Returns the
  * sentence of cache_left_text(), or NULL. */
 char *file_cache_abandoned(const char *root, const char *id, const char *run_id);

@@ -73,3 +73,23 @@ int cache_lock_alone(int fd, const char *root, const char *id)
                 return -errno;
         return check_lock_current(fd, path);
 }
+
+int cache_owner_lock(const char *root, const char *who, int *ret_fd)
+{
+        CLEANUP(free_textp) char *id = xasprintf(".%s", who);
+
+        return *ret_fd < 0 ? cache_lock_share(root, id, ret_fd) : 0;
+}
+
+int cache_owner_unlock(const char *root, const char *who, int fd)
+{
+        CLEANUP(free_textp) char *id = xasprintf(".%s", who);
+        CLEANUP(free_textp) char *path = xasprintf("%s/%s.lock", root ? root : "", id);
+
+        if (fd >= 0 && cache_lock_alone(fd, root, id) == 0)
+                unlink(path);
+        if (fd >= 0)
+                rmdir(root); /* if empty */
+        fd_close(fd);
+        return -1;
+}

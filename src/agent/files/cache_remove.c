@@ -20,6 +20,11 @@
 #include "base/fd.h"
 #include "base/memory.h"
 
+#define GONE ".gone." /* a kept folder during removal */
+
+/* Files beside a kept folder, the lock last. */
+static const char *const suffixes[] = { "keep", "python", "lock" };
+
 struct removal {
         bool all; /* nothing of the ranks is in there */
         struct cache_left left;
@@ -91,6 +96,9 @@ static void walk_folder(struct removal *r, int dir,
                 fd_close(dir);
                 return;
         }
+        /* Folders of a staged copy are read-only. */
+        if (visit == remove_entry && fstat(dir, &st) == 0 && !(st.st_mode & 0200))
+                fchmod(dir, 0700);
         while ((e = next_entry(d, &r->left))) {
                 if (fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
                         cache_left_add(&r->left, errno);
@@ -203,6 +211,115 @@ void cache_remove(const char *root, const char *id, const char *run_id, struct c
         cache_left_add(left, r.left.error);
 }
 
+void cache_remove_unfinished(const char *root, const char *name, struct cache_left *left)
+{
+        CLEANUP(free_textp) char *tree = xasprintf("%s/%s", root, name);
+        struct removal r = { 0 };
+
+        if (access(tree, F_OK) == 0) {
+                remove_tree(&r, tree);
+                sweep_contents(&r, root, "");
+        }
+        free(r.gone);
+        left->foreign |= r.left.foreign;
+        cache_left_add(left, r.left.error);
+}
+
+bool cache_remove_kept(const char *root, const char *id)
+{
+        CLEANUP(free_textp) char *lock = xasprintf("%s/%s.lock", root, id);
+        CLEANUP(free_textp) char *tree = xasprintf("%s/%s", root, id);
+        CLEANUP(free_textp) char *gone = xasprintf(GONE "%s", id);
+        CLEANUP(free_textp) char *hidden = xasprintf("%s/%s", root, gone);
+        CLEANUP(fd_closep) int fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        struct cache_left left = { 0 };
+
+        if (fd < 0 || cache_lock_alone(fd, root, id) < 0)
+                return false;
+        /* Under another name first: a folder with the final name is whole. */
+        if (rename(tree, hidden) == 0)
+                cache_remove_unfinished(root, gone, &left);
+        /* Files of ranks beside pushed files stay in place. */
+        if (left.foreign || left.error)
+                rename(hidden, tree);
+        for (size_t i = 0; i < ARRAY_SIZE(suffixes) && !left.foreign && !left.error; i++) {
+                CLEANUP(free_textp) char *path = xasprintf("%s/%s.%s", root, id, suffixes[i]);
+
+                unlink(path);
+        }
+        rmdir(root);
+        return !left.foreign && !left.error;
+}
+
+/* --- after the death of agent and guard ------------------------------------------------------- */
+
+/* Removes the claim of the dead node @who, which is RUN-NODE. */
+static void remove_claim(int dir, const char *name, const char *who)
+{
+        const char *node = strrchr(who, '-'), *dot = strchr(name, '.');
+        char *text;
+
+        if (!node || !dot || dot == name || strlen(dot + 1) != (size_t)(node - who) ||
+            strncmp(dot + 1, who, (size_t)(node - who)) != 0 ||
+            fd_read_regular(dir, name, 16, &text, NULL) < 0)
+                return;
+        if (strtoul(text, NULL, 10) == strtoul(node + 1, NULL, 10))
+                unlinkat(dir, name, 0);
+        free(text);
+}
+
+/* Removes all that the dead node @who has begun. Its lock is held. */
+static void sweep_owner(const char *root, const char *who)
+{
+        CLEANUP(free_textp) char *own = xasprintf(".%s.", who);
+        CLEANUP(free_textp) char *lock = xasprintf(".%s.lock", who);
+        CLEANUP(free_textp) char *temp = xasprintf("%s/file/.%s", root, who);
+        struct cache_left left = { 0 };
+        DIR *d = opendir(root);
+        struct dirent *e;
+
+        while (d && (e = next_entry(d, &left))) {
+                if (!strcmp(e->d_name, lock))
+                        continue;
+                if (!strncmp(e->d_name, own, strlen(own)))
+                        cache_remove_unfinished(root, e->d_name, &left);
+                else if (*e->d_name != '.')
+                        remove_claim(dirfd(d), e->d_name, who);
+        }
+        unlink(temp);
+        if (d)
+                unlinkat(dirfd(d), lock, 0);
+        if (d)
+                closedir(d);
+}
+
+void cache_sweep_dead(const char *root)
+{
+        struct cache_left left = { 0 };
+        DIR *d = opendir(root);
+        struct dirent *e;
+
+        while (d && (e = next_entry(d, &left))) {
+                size_t n = strlen(e->d_name), tail = strlen(".lock");
+                CLEANUP(free_textp) char *id = NULL;
+                int fd;
+
+                if (!strncmp(e->d_name, GONE, strlen(GONE)))
+                        cache_remove_unfinished(root, e->d_name, &left);
+                if (*e->d_name != '.' || n <= tail + 1 || strcmp(e->d_name + n - tail, ".lock"))
+                        continue;
+                id = xstrndup(e->d_name, n - tail);
+                fd = openat(dirfd(d), e->d_name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+                if (fd >= 0 && cache_lock_alone(fd, root, id) == 0)
+                        sweep_owner(root, id + 1);
+                fd_close(fd);
+        }
+        if (d)
+                closedir(d);
+}
+
+/* --- what is left ----------------------------------------------------------------------------- */
+
 void cache_left_add(struct cache_left *left, int error)
 {
         if (!left->error && error != ENOENT)
@@ -227,6 +344,7 @@ char *file_cache_abandoned(const char *root, const char *id, const char *run_id)
         int r = fd < 0 ? -errno : cache_lock_alone(fd, root, id);
         struct cache_left left = { 0 };
 
+        cache_sweep_dead(root);
         if (r == 0)
                 cache_remove(root, id, run_id, &left);
         else if (r != -EAGAIN)

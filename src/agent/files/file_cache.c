@@ -2,7 +2,8 @@
 /*
  * Order of calls: file_cache_offer(), file_cache_look() until it does not answer FILE_CACHE_SHARED,
  * file_cache_put() for every chunk until file_cache_complete(), file_cache_finish(),
- * file_cache_close().
+ * file_cache_close(). An offer without a manifest is enough for a staged folder that is whole; else
+ * file_cache_offer() comes again, with one.
  *
  * A look takes the shared lock of the tree, claims the right to fetch for this node, makes the
  * folders, links every present content (place_file) and lists each missing content once. A fetched
@@ -23,6 +24,7 @@
 #include <unistd.h>
 
 #include "agent/files/cache_dir.h"
+#include "agent/files/stage_copies.h"
 #include "base/fd.h"
 #include "base/memory.h"
 
@@ -74,17 +76,30 @@ static char *tree_path(const struct file_cache *s, const struct push_entry *e)
         return xasprintf("%s/%s", s->tree, e->path);
 }
 
+static bool is_staged(const struct file_cache *s)
+{
+        return s->offer.label.use != PUSH_RANKS;
+}
+
+/* Writes the name of this node of the run, unique among all agents. */
+static void name_owner(const struct file_cache *s, char who[96])
+{
+        snprintf(who, 96, "%s-%u", s->offer.run_id, s->offer.node);
+}
+
 void file_cache_offer(struct file_cache *s, struct push_offer *offer)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
-        unsigned char sha[PUSH_SHA];
 
+        push_offer_finish(&s->offer);
         s->offer = *offer;
         *offer = (struct push_offer){ 0 };
         /* The id is that of the whole manifest: equal offers share a folder, others never meet. */
-        push_manifest_put(&b, &s->offer.manifest);
-        crypto_hash_sha256(sha, buf_data(&b), buf_len(&b));
-        format_hex(s->id, sha, FILE_CACHE_ID);
+        if (s->offer.full) {
+                push_manifest_put(&b, &s->offer.manifest);
+                crypto_hash_sha256(s->offer.label.sha, buf_data(&b), buf_len(&b));
+        }
+        format_hex(s->id, s->offer.label.sha, FILE_CACHE_ID);
 }
 
 /* --- what is there ---------------------------------------------------------------------------- */
@@ -250,6 +265,8 @@ static int check_free_space(struct file_cache *s, struct pushed *ret)
 
         for (uint32_t i = 0; i < s->n_missing; i++)
                 need += s->offer.manifest.v[s->missing[i]].size;
+        if (is_staged(s) && need)
+                stage_make_room(s->root, need, s->offer.label.limit);
         if (statvfs(s->root, &v) == 0 && (uint64_t)v.f_bavail * v.f_frsize < need)
                 return fail_push(s, ret, ENOSPC, "%llu bytes are to be stored",
                                  (unsigned long long)need);
@@ -271,7 +288,10 @@ static int drop_file(char **path)
 /* Returns the name of a file that only this node writes. */
 static char *get_temp_path(const struct file_cache *s)
 {
-        return xasprintf("%s/file/.%s-%u", s->root, s->offer.run_id, s->offer.node);
+        char who[96];
+
+        name_owner(s, who);
+        return xasprintf("%s/file/.%s", s->root, who);
 }
 
 /* Returns a descriptor or -errno. Other jobs remove ROOT/file when empty; ROOT has our lock. */
@@ -341,10 +361,17 @@ static int prepare_place(struct file_cache *s, bool take_over, uint32_t *ret_hol
         int r = 0;
 
         if (s->lock < 0) {
-                s->tree = xasprintf("%s/%s", s->root, s->id);
+                char who[96];
+
+                name_owner(s, who);
+                s->tree = is_staged(s) ? xasprintf("%s/.%s.%u", s->root, who, s->offer.label.use)
+                                       : xasprintf("%s/%s", s->root, s->id);
                 r = cache_lock_share(s->root, s->id, &s->lock);
+                if (r == 0)
+                        r = cache_owner_lock(s->root, who, &s->owner);
                 if (r < 0)
                         return fail_push(s, ret, -r, "cannot lock %s: %s", s->tree, strerror(-r));
+                cache_sweep_dead(s->root);
         }
         if (!s->claim && !take_over)
                 r = claim_fetch(s, ret_holder, ret);
@@ -358,15 +385,18 @@ static int prepare_place(struct file_cache *s, bool take_over, uint32_t *ret_hol
         return r ? r : check_free_space(s, ret);
 }
 
-/* Removes the folder if no other job uses it. */
+/* Removes the folder if no other job uses it. A staged one stays once it is whole. */
 static void release_place(struct file_cache *s)
 {
         /* Without the lock nothing may be removed: other jobs may use the folder. */
-        int r = s->lock < 0 ? -EAGAIN : cache_lock_alone(s->lock, s->root, s->id);
+        int r = s->lock < 0 || s->whole ? -EAGAIN : cache_lock_alone(s->lock, s->root, s->id);
         struct cache_left left = { .pulled = s->pulled };
-        char *text;
+        char *text, who[96];
 
         s->fd = fd_close(s->fd);
+        name_owner(s, who);
+        if (s->tree && is_staged(s) && !s->whole)
+                cache_remove_unfinished(s->root, strrchr(s->tree, '/') + 1, &left);
         if (r == 0)
                 cache_remove(s->root, s->id, s->offer.run_id, &left);
         else if (r != -EAGAIN)
@@ -376,6 +406,7 @@ static void release_place(struct file_cache *s)
                 cache_left_add(&left, drop_file(&s->temp));
                 cache_left_add(&left, drop_file(&s->claim));
         }
+        s->owner = cache_owner_unlock(s->root, who, s->owner);
         s->lock = fd_close(s->lock);
         text = s->root ? cache_left_text(&left, s->root, s->id) : NULL;
         if (!s->left)
@@ -387,10 +418,49 @@ static void release_place(struct file_cache *s)
         free(s->root);
         free(s->tree);
         s->temp = s->claim = s->root = s->tree = NULL;
+        s->whole = false;
+}
+
+/* Uses the whole folder of an earlier run, in any of the places. False: there is none. */
+static bool find_whole(struct file_cache *s)
+{
+        for (int i = 0; i < FILE_CACHE_PLACES && !s->whole; i++) {
+                char *root = cache_dir(i);
+                char *tree = root ? xasprintf("%s/%s", root, s->id) : NULL;
+
+                if (tree && cache_dir_is_usable(root, s->offer.label.use == PUSH_VENV) &&
+                    access(tree, F_OK) == 0 && cache_lock_share(root, s->id, &s->lock) == 0) {
+                        /* Another job may have removed it before there was a lock. */
+                        s->whole = access(tree, F_OK) == 0;
+                        if (!s->whole)
+                                s->lock = fd_close(s->lock);
+                }
+                if (s->whole) {
+                        s->root = root;
+                        s->tree = tree;
+                        stage_mark_used(root, s->id);
+                } else {
+                        free(root);
+                        free(tree);
+                }
+        }
+        return s->whole;
+}
+
+/* The same in a later look, after another node of the run has unpacked into the same place. */
+static bool find_other_whole(struct file_cache *s)
+{
+        CLEANUP(free_textp) char *tree = s->root ? xasprintf("%s/%s", s->root, s->id) : NULL;
+
+        if (tree && access(tree, F_OK) < 0)
+                return false;
+        release_place(s);
+        return find_whole(s);
 }
 
 /* When every place fails, the reason of the first is reported, because users know that place. */
-int file_cache_look(struct file_cache *s, bool take_over, uint32_t *ret_holder, struct pushed *ret)
+static int find_cache_place(struct file_cache *s, bool take_over, uint32_t *ret_holder,
+                            struct pushed *ret)
 {
         const struct push_manifest *m = &s->offer.manifest;
         bool program = false;
@@ -398,17 +468,14 @@ int file_cache_look(struct file_cache *s, bool take_over, uint32_t *ret_holder, 
         struct pushed why;
         char who[96];
 
-        if (s->root) /* a later look, at the place found before */
-                return prepare_place(s, take_over, ret_holder, ret);
         for (uint32_t i = 0; i < m->n; i++)
                 program |= m->v[i].kind == PUSH_FILE && m->v[i].mode & 0111;
-        snprintf(who, sizeof(who), "%s-%u", s->offer.run_id, s->offer.node);
+        name_owner(s, who);
         for (int i = 0; i < FILE_CACHE_PLACES; i++) {
-                CLEANUP(free_textp) char *folder = cache_dir(i);
-
-                if (!folder)
+                s->root = cache_dir(i);
+                if (!s->root)
                         continue;
-                r = cache_dir_open(folder, program, who, &s->root, &why);
+                r = cache_dir_open(s->root, program, who, &why);
                 if (r == 0)
                         r = prepare_place(s, take_over, ret_holder, &why);
                 if (r >= 0)
@@ -420,6 +487,17 @@ int file_cache_look(struct file_cache *s, bool take_over, uint32_t *ret_holder, 
                 }
         }
         return first ? first : fail_push(s, ret, ENOENT, "no folder to try: HOME is not set");
+}
+
+int file_cache_look(struct file_cache *s, bool take_over, uint32_t *ret_holder, struct pushed *ret)
+{
+        if (is_staged(s) && !s->whole && find_other_whole(s))
+                return 0;
+        if (!s->offer.full)
+                return FILE_CACHE_UNKNOWN;
+        if (s->root) /* a later look, at the place found before */
+                return prepare_place(s, take_over, ret_holder, ret);
+        return find_cache_place(s, take_over, ret_holder, ret);
 }
 
 /* --- fetching --------------------------------------------------------------------------------- */
@@ -501,19 +579,79 @@ int file_cache_put(struct file_cache *s, const struct push_chunk *c, struct push
         return s->got == e->size ? end_file(s, e, ret) : 0;
 }
 
-int file_cache_finish(struct file_cache *s, struct pushed *ret)
+/* Writes all files to the disk: after a power cut a folder with the final name must be whole. */
+static void sync_files(const struct file_cache *s)
 {
-        CLEANUP(free_textp) char *keep = xasprintf("%s/%s.keep", s->root, s->id);
+        int fd = open(s->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+        if (fd >= 0)
+                syncfs(fd);
+        fd_close(fd);
+}
+
+/* Gives a staged folder its final name, and takes the rights to write away. 0 or -errno. */
+static int name_whole(struct file_cache *s)
+{
+        char *tree = xasprintf("%s/%s", s->root, s->id);
+        struct cache_left left = { 0 };
+        int r = 0;
+
+        /* From the end: a folder comes behind its contents. */
+        for (uint32_t i = s->offer.manifest.n; i-- && !r;) {
+                const struct push_entry *e = &s->offer.manifest.v[i];
+                CLEANUP(free_textp) char *path = tree_path(s, e);
+
+                if (e->kind == PUSH_FOLDER && chmod(path, (e->mode & 0555) | 0500) < 0)
+                        r = -errno;
+        }
+        if (!r && chmod(s->tree, 0555) < 0)
+                r = -errno;
+        if (!r)
+                r = stage_write_note(s->root, s->id, &s->offer);
+        if (!r && s->n_missing)
+                sync_files(s);
+        if (!r && rename(s->tree, tree) < 0) {
+                /* Another run was faster: its folder is the same. */
+                r = errno == EEXIST || errno == ENOTEMPTY ? 0 : -errno;
+                if (!r)
+                        cache_remove_unfinished(s->root, strrchr(s->tree, '/') + 1, &left);
+        }
+        s->whole = r == 0;
+        if (r) {
+                free(tree);
+                return r;
+        }
+        free(s->tree);
+        s->tree = tree;
+        return 0;
+}
+
+/* Links all files, then makes the links: no file is ever written through one. */
+static int complete_tree(struct file_cache *s, struct pushed *ret)
+{
         int r = place_kind(s, PUSH_FILE, complete_file, ret);
 
-        /* After the files, so that no file is ever written through a link. */
         if (r == 0)
                 r = place_kind(s, PUSH_LINK, place_link, ret);
         if (r < 0)
                 return r;
-        if (s->offer.keep)
-                fd_close(
-                        open(keep, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
+        if (is_staged(s)) {
+                r = name_whole(s);
+                if (r < 0)
+                        return fail_push(s, ret, -r, "cannot complete %s: %s", s->tree,
+                                         strerror(-r));
+        } else if (s->offer.keep) {
+                stage_write_note(s->root, s->id, &s->offer);
+        }
+        return 0;
+}
+
+int file_cache_finish(struct file_cache *s, struct pushed *ret)
+{
+        int r = s->whole ? 0 : complete_tree(s, ret);
+
+        if (r < 0)
+                return r;
         drop_file(&s->claim); /* else when the cache is closed */
         *ret = (struct pushed){ 0 };
         snprintf(ret->folder, sizeof(ret->folder), "%s", s->tree);

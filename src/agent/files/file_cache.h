@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * File_cache: pushed files on this node
+ * File_cache: pushed and staged files on this node
  *
  *   ROOT/file/SHA256.MODE   each content once, read-only
- *   ROOT/ID/...             the offered folder: hard links to contents; ranks start here
+ *   ROOT/ID/...             the offered folder: hard links to contents
  *   ROOT/ID.lock            shared by every job that uses the folder
- *   ROOT/ID.keep            --push-keep: the folder stays when unused
+ *   ROOT/ID.keep            the folder stays when unused: --push-keep, and what is staged
  *   ROOT/ID.RUN             claim: the node of that run that fetches into this ROOT
+ *   ROOT/.WHO.*, .WHO.lock  folders being unpacked by a node of a run, and its lock
  *
- * ROOT is hnlaunch/push in the first of the cache folders that is writable, ours, large enough,
- * supports hard links and locks, and is not noexec if a program is pushed. ID is the beginning of
- * the manifest's SHA-256.
+ * ROOT is the first folder of cache_dir() that is writable, ours, large enough, supports hard links
+ * and locks, and is not noexec if a program is among the files. ID is the beginning of the
+ * manifest's SHA-256.
+ *
+ * Ranks start in a pushed folder and may write there, so each use compares all files. A staged
+ * folder is read-only, and unpacked under another name: one with the final name is whole.
  *
  * A content gets a name only after the hash was verified, and then the time FILE_CACHE_TIME: a
  * content of the right size, mode and time is used as is, any other is fetched anew. There is no
@@ -31,15 +35,16 @@
 #include "agent/files/cache_dir.h"
 #include "wire/push_msg.h"
 
-#define FILE_CACHE_TIME 946684800 /* 2000-01-01, which zip, make and Python's caches accept */
+#define FILE_CACHE_TIME PUSH_FILE_TIME
 
-enum { FILE_CACHE_SHARED = 1 };
+enum { FILE_CACHE_SHARED = 1, FILE_CACHE_UNKNOWN };
 
 struct file_cache {
         struct push_offer offer;
         char id[FILE_CACHE_ID + 1];
         char *root, *tree; /* NULL = no place found yet */
-        int lock;
+        bool whole;        /* a staged folder with its final name */
+        int lock, owner;
         char *claim; /* we fetch; NULL = not */
         bool pulled; /* --pull has sent files of ranks */
         char *left;  /* remains of a place given up, which could not be removed; NULL = nothing */
@@ -54,7 +59,7 @@ struct file_cache {
 
 #define FILE_CACHE_INIT                                                                            \
         {                                                                                          \
-                .lock = -1, .fd = -1                                                               \
+                .lock = -1, .owner = -1, .fd = -1                                                  \
         }
 
 /* Bytes of a file. */
@@ -65,10 +70,12 @@ struct push_chunk {
         size_t len; /* 0 only for an empty file */
 };
 
-/* Takes over the contents of @offer; the cache must be fresh. */
+/* Takes over the contents of @offer; the cache must be fresh, or have answered
+ * FILE_CACHE_UNKNOWN. */
 void file_cache_offer(struct file_cache *s, struct push_offer *offer);
 /* Finds the place, links contents that are there, and lists missing ones. 0; FILE_CACHE_SHARED:
- * another node of the run fetches into the same folder, @ret_holder; negative errno with @ret.
+ * another node of the run fetches into the same folder, @ret_holder; FILE_CACHE_UNKNOWN: the
+ * manifest is needed; negative errno with @ret.
  * @take_over: fetch in spite of another node's claim. */
 int file_cache_look(struct file_cache *s, bool take_over, uint32_t *ret_holder, struct pushed *ret);
 /* The next piece of the first missing file; one of a file that is not missing is skipped. 0;

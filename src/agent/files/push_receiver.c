@@ -19,6 +19,7 @@
 #include "agent/core/job_dir.h"
 #include "agent/core/uplink.h"
 #include "agent/files/file_cache.h"
+#include "agent/files/stage_copies.h"
 #include "base/error_number.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -33,8 +34,10 @@ enum push_state {
 };
 
 struct push_receiver {
-        enum push_state state;
-        struct file_cache cache;
+        enum push_state state;    /* of the last offer */
+        struct file_cache *cache; /* of the last offer, one of: */
+        struct file_cache caches[PUSH_USES];
+        bool offered[PUSH_USES];
         struct uplink *up;
         void (*changed)(void *ctx);
         void *ctx;
@@ -62,30 +65,48 @@ static void finish_push(struct push_receiver *p)
 {
         struct pushed m;
 
-        file_cache_finish(&p->cache, &m);
+        file_cache_finish(p->cache, &m);
         send_pushed(p, &m);
 }
 
-/* Answers an OFFER or a LOOK: PUSHED, WANT with the missing contents, or WANT with the node that
- * fetches for all. */
+/* Compares the Python of an environment, before the files are fetched. 0, or negative with @ret. */
+static int check_python(const struct file_cache *c, struct pushed *ret)
+{
+        return c->offer.label.use == PUSH_VENV
+                       ? stage_check_python(&c->offer.label.python, c->whole ? c->root : NULL,
+                                            c->id, ret)
+                       : 0;
+}
+
+/* Answers an OFFER or a LOOK: PUSHED, WANT with the missing contents, WANT with the node that
+ * fetches for all, or WANT without either: the manifest is missing. */
 static void look_for_files(struct push_receiver *p, bool take_over)
 {
         struct push_want want = { .holder = PUSH_NO_NODE };
         struct pushed failure;
-        int r = file_cache_look(&p->cache, take_over, &want.holder, &failure);
+        int r = file_cache_look(p->cache, take_over, &want.holder, &failure);
 
         p->changed(p->ctx);
+        if (r == 0)
+                r = check_python(p->cache, &failure);
         if (r < 0) {
                 send_pushed(p, &failure);
-        } else if (r == 0 && file_cache_complete(&p->cache)) {
+        } else if (r == 0 && file_cache_complete(p->cache)) {
                 finish_push(p);
         } else {
                 if (r == 0) {
-                        want.entries = p->cache.missing;
-                        want.n = p->cache.n_missing;
+                        want.entries = p->cache->missing;
+                        want.n = p->cache->n_missing;
                 }
                 push_want_encode(&p->up->out, &want);
         }
+}
+
+/* Tells whether the offer brings the manifest that was asked for. */
+static bool is_second_half(const struct push_receiver *p, const struct push_offer *m)
+{
+        return p->state == PUSH_FETCHING && m->label.use == p->cache->offer.label.use && m->full &&
+               !p->cache->offer.full;
 }
 
 void push_receiver_on_offer(void *receiver, const struct frame *f)
@@ -98,14 +119,16 @@ void push_receiver_on_offer(void *receiver, const struct frame *f)
                 refuse_push(p, err.text);
                 return;
         }
-        if (p->state != PUSH_NONE) {
-                /* A node gets one push, before the ranks start. */
+        if (!is_second_half(p, &m) && (p->state == PUSH_FETCHING || p->offered[m.label.use])) {
+                /* A node gets one push of each use, before the ranks start. */
                 push_offer_finish(&m);
                 refuse_push(p, "files were pushed to this node before");
                 return;
         }
         p->state = PUSH_FETCHING;
-        file_cache_offer(&p->cache, &m);
+        p->cache = &p->caches[m.label.use];
+        p->offered[m.label.use] = true;
+        file_cache_offer(p->cache, &m);
         p->changed(p->ctx);
         look_for_files(p, false);
 }
@@ -177,7 +200,8 @@ void push_receiver_take(struct push_receiver *p, const struct push_pack *m)
         unsigned char bytes[PUSH_PACK_MAX], *data = bytes;
         struct pushed failure;
 
-        if (p->state != PUSH_FETCHING) /* what was under way when the push failed */
+        /* On the way when the push failed; or out of turn, without a place for the files. */
+        if (p->state != PUSH_FETCHING || !p->cache->tree)
                 return;
         if (!inflate_pack(m, bytes, push_pack_bytes(m))) {
                 refuse_push(p, "a damaged piece of a file");
@@ -187,32 +211,58 @@ void push_receiver_take(struct push_receiver *p, const struct push_pack *m)
                 const struct push_piece *e = &m->pieces[i];
                 const struct push_chunk c = { e->entry, e->offset, data, e->len };
 
-                if (file_cache_put(&p->cache, &c, &failure) < 0) {
+                if (file_cache_put(p->cache, &c, &failure) < 0) {
                         send_pushed(p, &failure);
                         return;
                 }
                 data += e->len;
         }
-        if (file_cache_complete(&p->cache))
+        if (file_cache_complete(p->cache))
                 finish_push(p);
 }
 
-const char *push_receiver_dir(const struct push_receiver *p)
+const char *push_receiver_dir(const struct push_receiver *p, enum push_use use)
 {
-        return p->state == PUSH_ENDED ? p->cache.tree : NULL;
+        bool ended = p->state == PUSH_ENDED || p->cache != &p->caches[use];
+
+        return p->offered[use] && ended ? p->caches[use].tree : NULL;
+}
+
+const char *push_receiver_name(const struct push_receiver *p, enum push_use use)
+{
+        return p->caches[use].offer.label.name;
 }
 
 void push_receiver_close(struct push_receiver *p)
 {
-        char *left;
+        for (int i = 0; i < PUSH_USES; i++) {
+                char *left;
 
-        if (p->state == PUSH_NONE)
-                return;
-        file_cache_close(&p->cache, &left);
-        if (left)
-                log_warning(HN_FILES_LEFT, "%s", left);
-        free(left);
+                if (!p->offered[i])
+                        continue;
+                file_cache_close(&p->caches[i], &left);
+                if (left)
+                        log_warning(HN_FILES_LEFT, "%s", left);
+                free(left);
+                p->offered[i] = false;
+        }
         p->state = PUSH_NONE;
+}
+
+void push_receiver_on_stage(void *receiver, const struct frame *f)
+{
+        struct push_receiver *p = receiver;
+        struct stage_order m;
+        struct staged all;
+        struct error err;
+
+        if (stage_order_decode(&m, f, &err) < 0) {
+                log_line(LOG_WARN, "%s", err.text);
+                return;
+        }
+        stage_copies_run(&m, &all);
+        staged_encode(&p->up->out, &all);
+        staged_finish(&all);
 }
 
 bool push_receiver_is_fetching(const struct push_receiver *p)
@@ -222,21 +272,22 @@ bool push_receiver_is_fetching(const struct push_receiver *p)
 
 const struct file_cache *push_receiver_cache(const struct push_receiver *p)
 {
-        return &p->cache;
+        return p->cache;
 }
 
 void push_receiver_mark_pulled(struct push_receiver *p)
 {
-        p->cache.pulled = true;
+        p->caches[PUSH_RANKS].pulled = true;
 }
 
 struct push_receiver *push_receiver_create(struct uplink *up, void (*changed)(void *ctx), void *ctx)
 {
         struct push_receiver *p = xcalloc(1, sizeof(*p));
 
-        *p = (struct push_receiver){
-                .cache = FILE_CACHE_INIT, .up = up, .changed = changed, .ctx = ctx
-        };
+        *p = (struct push_receiver){ .up = up, .changed = changed, .ctx = ctx };
+        for (int i = 0; i < PUSH_USES; i++)
+                p->caches[i] = (struct file_cache)FILE_CACHE_INIT;
+        p->cache = p->caches;
         return p;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "wire/frame.h"
+#include "wire/push_msg.h"
 
 struct file_cache;
 struct push_pack;
@@ -24,13 +25,17 @@ void push_receiver_destroy(struct push_receiver *p); /* closed before */
  * cache. */
 void push_receiver_on_offer(void *receiver, const struct frame *f);
 void push_receiver_on_look(void *receiver, const struct frame *f);
+/* Lists the staged folders, and removes some: no part of a push. */
+void push_receiver_on_stage(void *receiver, const struct frame *f);
 
 /* Stores pieces of missing files, whoever has sent them. */
 void push_receiver_take(struct push_receiver *p, const struct push_pack *m);
 /* Returns whether files were offered, and not all are here. */
 bool push_receiver_is_fetching(const struct push_receiver *p);
-/* The folder of the pushed files, borrowed; NULL = nothing was pushed. */
-const char *push_receiver_dir(const struct push_receiver *p);
+/* The folder of the files of a use, borrowed; NULL = nothing was pushed. */
+const char *push_receiver_dir(const struct push_receiver *p, enum push_use use);
+/* The name of the source on the head, borrowed; NULL = nothing was offered. */
+const char *push_receiver_name(const struct push_receiver *p, enum push_use use);
 const struct file_cache *push_receiver_cache(const struct push_receiver *p); /* borrowed */
 /* Files of ranks were sent to the head: those in the folder need not be told of. */
 void push_receiver_mark_pulled(struct push_receiver *p);

@@ -115,7 +115,8 @@ int cluster_open(struct cluster *c, const struct job_config *config, struct erro
                 .hosts = c->hosts->n,
                 .connect_timeout_ms = (int)o->connect_timeout_ms,
                 /* As patient as the heartbeat is while files are pushed. */
-                .silence_ms = o->node_timeout_ms * (o->push.n ? HEARTBEAT_PUSH_TIMES : 1),
+                .silence_ms =
+                        o->node_timeout_ms * (options_bring_files(o) ? HEARTBEAT_PUSH_TIMES : 1),
         };
         c->call = (struct call_options){ .via = o->via,
                                          .agent = config->agent_path,

@@ -226,6 +226,7 @@ enum job_step job_connect(struct job *j)
 enum job_step job_push(struct job *j, const struct plan *plan, struct manifest *m,
                        struct error *err)
 {
+        j->push = job_push_of_use(j->push, m->label.use);
         return job_push_run(j->push, plan, m, err);
 }
 
@@ -439,6 +440,16 @@ uv_loop_t *job_loop(struct job *j)
 const struct pushed *job_pushed(const struct job *j, size_t node)
 {
         return job_push_result(j->push, node);
+}
+
+const struct pushed *job_pushed_as(const struct job *j, enum push_use use, size_t node)
+{
+        return job_push_result(job_push_of_use(j->push, use), node);
+}
+
+enum push_use job_push_use(const struct job *j)
+{
+        return job_push_last_use(j->push);
 }
 
 const struct job_endpoint *job_endpoint(const struct job *j)

@@ -37,6 +37,8 @@ struct dump;
 struct check_names;
 struct check_order;
 struct checked;
+struct stage_order;
+struct staged;
 struct inspect_order;
 struct inspected;
 struct node_facts;
@@ -212,6 +214,9 @@ void job_ask_bindings(struct job *j, const struct plan *plan, const struct job_b
  * After job_connect(). */
 enum job_step job_check(struct job *j, const struct check_order *order,
                         const struct check_names *names, struct checked *answers);
+/* Has each READY node list or remove staged folders, and fills @answers, by node; .v is NULL
+ * without an answer within minutes. JOB_DONE or JOB_INTERRUPTED. After job_connect(). */
+enum job_step job_stage(struct job *j, const struct stage_order *order, struct staged *answers);
 /* Asks again as long as GPUs of nodes with an agent hold memory of the attempt, for a minute at
  * most. Nodes that hold some still have .held in @facts, which job_ask_facts() has filled. Nodes in
  * @retired do not count. An order to end ends the wait: job_may_restart() is false then. */

@@ -581,6 +581,7 @@ static int (*const dispatch[256])(struct job *j, struct node *n, const struct fr
         [MSG_CHECKED] = job_take_checked,
         [MSG_MEASURED] = job_take_measured,
         [MSG_WARMED] = job_take_warmed,
+        [MSG_STAGED] = job_take_staged,
         [MSG_SAMPLED] = on_sampled,
         [MSG_RECORDED] = on_recorded,
         [MSG_ENDPOINT_OPENED] = on_first_world,

@@ -438,7 +438,7 @@ static void order_node(struct job *j, const struct job_launch *l, struct node *n
                        struct launch_order *m)
 {
         const struct plan_node *p = &j->attempt.plan->nodes[n->index];
-        const struct pushed *pushed = job_push_result(j->push, (size_t)n->index);
+        const struct pushed *pushed = job_pushed_as(j, PUSH_RANKS, (size_t)n->index);
         const struct job_role_ports roles = { &j->cluster, j->endpoints, j->config.book,
                                               j->attempt.plan };
         bool moved = pushed && !l->cwd_given; /* ranks start among the pushed files */

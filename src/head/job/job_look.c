@@ -23,6 +23,7 @@
 #include "head/why/stack_text.h"
 #include "wire/bind_msg.h"
 #include "wire/check_msg.h"
+#include "wire/stage_msg.h"
 #include "wire/status_msg.h"
 #include "wire/warm_msg.h"
 
@@ -34,6 +35,7 @@ enum {
         FACTS_MS = 5000,      /* of all nodes about a failure */
         LISTEN_MS = 3000,     /* of all nodes that are to listen for peers */
         MEASURE_MS = 5000,    /* of all nodes, beside the time of a peer */
+        STAGE_MS = 600000,    /* of all nodes, which may remove many files */
         CHECK_MS = 10000,     /* of all nodes; the driver of GPUs may need 4 s of it */
 };
 
@@ -451,6 +453,49 @@ enum job_step job_check(struct job *j, const struct check_order *order,
         }
         collect_answers(j, CHECK_MS + (o.run && *o.run ? CHECK_RUN_MS : 0), lacks_checks);
         free(c.waits);
+        return outcome_failed(&j->attempt.outcome) ? JOB_INTERRUPTED : JOB_DONE;
+}
+
+/* --- staged folders (`hnlaunch stage`) -------------------------------------------------------- */
+
+int job_take_staged(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        struct staged *to = j->asked && j->asked->staged ? &j->asked->staged[n->index] : NULL;
+        struct staged m;
+
+        if (staged_decode(&m, f, err) < 0)
+                return -EPROTO;
+        if (!to || to->v) {
+                staged_finish(&m);
+                return 0;
+        }
+        *to = m;
+        /* Also an empty list is an answer. */
+        if (!to->v)
+                to->v = xcalloc(1, sizeof(*to->v));
+        return 0;
+}
+
+static bool lacks_staged(const struct job *j)
+{
+        for (size_t i = 0; !outcome_failed(&j->attempt.outcome) && i < j->cluster.n_nodes; i++)
+                if (!j->asked->staged[i].v && has_agent(&j->cluster.nodes[i]))
+                        return true;
+        return false;
+}
+
+enum job_step job_stage(struct job *j, const struct stage_order *order, struct staged *answers)
+{
+        j->asked = &(struct job_asked){ .staged = answers };
+        for (size_t i = 0; i < j->cluster.n_nodes; i++) {
+                struct node *n = &j->cluster.nodes[i];
+
+                if (!has_agent(n))
+                        continue;
+                stage_order_encode(&n->out, order);
+                node_flush(n);
+        }
+        collect_answers(j, STAGE_MS, lacks_staged);
         return outcome_failed(&j->attempt.outcome) ? JOB_INTERRUPTED : JOB_DONE;
 }
 

@@ -86,7 +86,8 @@ struct job_asked {
         struct plan_inventory *inventory; /* with bindings of the plan */
         struct job_check *check;
         struct job_measure *measure;
-        struct hold *hold; /* of `hnlaunch hold` */
+        struct hold *hold;     /* of `hnlaunch hold` */
+        struct staged *staged; /* by node; .v is set when the answer is there */
 };
 
 struct job {
@@ -107,7 +108,7 @@ struct job {
         struct attempt attempt;
         struct heartbeat heartbeat;
         struct world_endpoints *endpoints;
-        struct job_push *push;
+        struct job_push *push; /* of the use of the last job_push() */
         struct job_status *status;
         struct stdin_pump *stdin_pump; /* NULL = nothing is sent to the ranks */
         struct job_roles *roles;       /* NULL = the job has none */
@@ -139,6 +140,8 @@ int job_take_checked(struct job *j, struct node *n, const struct frame *f, struc
 int job_take_measured(struct job *j, struct node *n, const struct frame *f, struct error *err);
 /* Takes WARMED, which the hold has read unless a run has taken the agent meanwhile. */
 int job_take_warmed(struct job *j, struct node *n, const struct frame *f, struct error *err);
+/* Takes STAGED. */
+int job_take_staged(struct job *j, struct node *n, const struct frame *f, struct error *err);
 /* Takes the answer to job_read_core(). */
 void job_take_core(struct job *j, const struct inspected *m);
 

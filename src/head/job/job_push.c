@@ -2,10 +2,11 @@
 /*
  * The way of a node: NOT -> QUEUED -> OFFERED -> SENDING -> DONE, or FAILED.
  *
- * An OFFER carries the manifest. The agent answers with the missing files (WANT, then SENDING),
- * with the node which already fetches into the same file system (WANT with a holder, then SHARED),
- * or with PUSHED when no file is missing. A SHARED node is told to look again when the holder is
- * DONE.
+ * An OFFER carries the manifest, or, for files that may be on the node already (manifest.use), the
+ * manifest's hash; an agent without this manifest asks for the whole. The agent answers with the
+ * missing files (WANT, then SENDING), with the node which already fetches into the same file system
+ * (WANT with a holder, then SHARED), or with PUSHED when no file is missing. A SHARED node is told
+ * to look again when the holder is DONE.
  *
  * When all OFFERs are answered, or no answer has come for BATCH_MS, the nodes in SENDING get a
  * stream: a row of nodes that pass it on (push_chain.c), for all files that any of them misses; or
@@ -70,6 +71,7 @@ struct job_push_node {
         uint64_t sent;          /* bytes of files, from here */
         int64_t credit, window; /* bytes that may be sent now, and with nothing under way */
         bool taking_over;       /* was told to fetch, whatever other nodes do */
+        bool full;              /* has asked for the manifest */
         struct pushed *result;  /* NULL = not yet */
 };
 
@@ -78,6 +80,7 @@ struct job_push {
         struct attempt *attempt;
         struct heartbeat *heartbeat;
         const char *run_id;
+        struct job_push **all; /* by use; shared by all of them */
         uv_timer_t timer;
         struct manifest *manifest;   /* NULL = nothing was pushed yet */
         struct job_push_node *nodes; /* one per host */
@@ -86,7 +89,7 @@ struct job_push {
         size_t queue;           /* no earlier node is queued */
         size_t batch;           /* nodes in SENDING without a stream */
         int64_t batch_ns;       /* when the last of them came */
-        uint32_t streams;       /* so far */
+        uint32_t streams;       /* so far, of all uses; of PUSH_RANKS alone */
         uint64_t wanted;        /* bytes, of all nodes */
         struct error source;    /* why a file cannot be read any more */
         int source_error;       /* -errno, 0 = all can be read */
@@ -105,7 +108,7 @@ static void set_push_state(struct job_push *p, struct job_push_node *s, enum pus
         s->state = state;
 }
 
-/* Also a node whose push has ended, until job_push_forget(). */
+/* Also a node with an ended push, until job_push_forget(). */
 bool job_push_takes_part(const struct job_push *p, size_t node)
 {
         return p->nodes[node].state != PUSH_NOT;
@@ -113,7 +116,24 @@ bool job_push_takes_part(const struct job_push *p, size_t node)
 
 bool job_push_began(const struct job_push *p)
 {
-        return p->manifest != NULL;
+        for (int i = 0; i < PUSH_USES; i++)
+                if (p->all[i]->manifest)
+                        return true;
+        return false;
+}
+
+struct job_push *job_push_of_use(const struct job_push *p, enum push_use use)
+{
+        return p->all[use];
+}
+
+enum push_use job_push_last_use(const struct job_push *p)
+{
+        enum push_use use = PUSH_RANKS;
+
+        while (p->all[use] != p)
+                use++;
+        return use;
 }
 
 const struct pushed *job_push_result(const struct job_push *p, size_t node)
@@ -127,8 +147,7 @@ const struct pushed *job_push_result(const struct job_push *p, size_t node)
 static void offer_next(struct job_push *p)
 {
         uint64_t most = MAX(OFFERS / (p->manifest->wire_bytes + 1), (uint64_t)1);
-        struct push_offer m = { .keep = p->cluster->options->keep,
-                                .manifest = p->manifest->manifest };
+        struct push_offer m = { .keep = p->cluster->options->keep, .label = p->manifest->label };
 
         snprintf(m.run_id, sizeof(m.run_id), "%s", p->run_id);
         for (; p->in[PUSH_QUEUED] && p->in[PUSH_OFFERED] < most; p->queue++) {
@@ -137,6 +156,8 @@ static void offer_next(struct job_push *p)
                 if (p->nodes[p->queue].state != PUSH_QUEUED)
                         continue;
                 m.node = (uint32_t)n->index;
+                m.full = m.label.use == PUSH_RANKS || state_of(p, n)->full;
+                m.manifest = m.full ? p->manifest->manifest : (struct push_manifest){ 0 };
                 /* Without a ping for so long the agent takes the head for lost. */
                 m.silence_ms = heartbeat_agent_ms(p->heartbeat, n);
                 push_offer_encode(&n->out, &m);
@@ -221,7 +242,7 @@ static struct sent_stream *create_stream(struct job_push *p, const uint32_t *ent
 {
         struct sent_stream *t = xcalloc(1, sizeof(*t));
 
-        t->packs = pack_stream_create(p->manifest, ++p->streams, entries, n);
+        t->packs = pack_stream_create(p->manifest, ++p->all[PUSH_RANKS]->streams, entries, n);
         return t;
 }
 
@@ -315,6 +336,12 @@ static void wake_sharing_nodes(struct job_push *p)
         }
 }
 
+/* Whether the node may still ask for the manifest. */
+static bool may_ask_manifest(const struct job_push *p, const struct node *n)
+{
+        return p->manifest->label.use != PUSH_RANKS && !state_of(p, n)->full;
+}
+
 /* Whether the answer makes sense: some files of the manifest, or another node as the holder. */
 static bool wants_files(const struct job_push *p, const struct node *n,
                         const struct push_want *want)
@@ -322,7 +349,7 @@ static bool wants_files(const struct job_push *p, const struct node *n,
         const struct push_manifest *m = &p->manifest->manifest;
 
         if (want->holder == PUSH_NO_NODE && !want->n)
-                return false; /* the answer would be PUSHED */
+                return may_ask_manifest(p, n); /* else the answer would be PUSHED */
         if (want->holder != PUSH_NO_NODE &&
             (want->holder == (uint32_t)n->index || p->nodes[n->index].taking_over))
                 return false; /* it would wait for itself, or for ever */
@@ -363,7 +390,11 @@ static int take_want(struct job_push *p, struct node *n, const struct frame *f, 
         }
         push_want_finish(&s->want);
         s->want = m;
-        if (m.holder != PUSH_NO_NODE) {
+        if (m.holder == PUSH_NO_NODE && !m.n) {
+                s->full = true;
+                set_push_state(p, s, PUSH_QUEUED);
+                p->queue = MIN(p->queue, (size_t)n->index);
+        } else if (m.holder != PUSH_NO_NODE) {
                 begin_sharing(p, n);
         } else {
                 set_push_state(p, s, PUSH_SENDING);
@@ -379,27 +410,46 @@ static int take_want(struct job_push *p, struct node *n, const struct frame *f, 
         return 0;
 }
 
-static int take_taken(struct job_push *p, struct node *n, const struct frame *f, struct error *err)
+/* Returns bytes to the credit of a node, at most the bytes under way, and their number. */
+static uint32_t return_credit(struct job_push *p, struct node *n, uint32_t bytes)
 {
         struct job_push_node *s = state_of(p, n);
-        uint32_t bytes, waiting;
+        uint32_t waiting;
 
-        if (number_decode(&bytes, f, err) < 0)
-                return -err->code;
-        if ((int64_t)bytes > s->window - s->credit)
-                return err_set(err, EPROTO, "message out of turn: TAKEN for more than was sent");
+        bytes = (uint32_t)MIN((int64_t)bytes, s->window - s->credit);
         s->credit += bytes;
         if (s->served) {
                 waiting = (uint32_t)((s->window - s->credit) / PUSH_PACK_MAX);
                 s->stream->taken =
                         MAX(s->stream->taken, s->place.position - MIN(waiting, s->place.position));
         }
+        return bytes;
+}
+
+/* A node in a row may have stored all, and still pass on when the files of the next use are
+ * offered: bytes of an earlier push come first. */
+static int take_taken(struct job_push *p, struct node *n, const struct frame *f, struct error *err)
+{
+        uint32_t bytes;
+
+        if (number_decode(&bytes, f, err) < 0)
+                return -err->code;
+        for (int i = 0; i < PUSH_USES; i++)
+                if (p->all[i] != p)
+                        bytes -= return_credit(p->all[i], n, bytes);
+        if (bytes > return_credit(p, n, bytes))
+                return err_set(err, EPROTO, "message out of turn: TAKEN for more than was sent");
         send_within_credit(p, n);
         return 0;
 }
 
 static int take_pushed(struct job_push *p, struct node *n, const struct frame *f, struct error *err)
 {
+        static const char *const what[PUSH_USES] = {
+                [PUSH_RANKS] = "pushed files are",
+                [PUSH_STAGE] = "staged files are",
+                [PUSH_VENV] = "the environment is",
+        };
         struct job_push_node *s = state_of(p, n);
         struct pushed m;
         int from;
@@ -427,8 +477,8 @@ static int take_pushed(struct job_push *p, struct node *n, const struct frame *f
                         wake_sharing_nodes(p);
         } else {
                 set_push_state(p, s, PUSH_DONE);
-                log_line(LOG_INFO, "%s: pushed files are in %s, %llu bytes were sent%s%s",
-                         n->host->name, m.folder, (unsigned long long)s->sent,
+                log_line(LOG_INFO, "%s: %s in %s, %llu bytes were sent%s%s", n->host->name,
+                         what[p->manifest->label.use], m.folder, (unsigned long long)s->sent,
                          from >= 0 ? ", the others come through " : "",
                          from >= 0 ? p->cluster->nodes[from].host->name : "");
                 cluster_emit(p->cluster, EVENT_NODE_PUSHED, n->index, -1, (int64_t)s->sent,
@@ -504,7 +554,7 @@ static void tick(uv_timer_t *t)
 }
 
 /* Another agent has none of the files, and may run on another machine. */
-void job_push_forget(struct job_push *p, size_t node)
+static void forget_node(struct job_push *p, size_t node)
 {
         struct job_push_node *s = &p->nodes[node];
 
@@ -518,6 +568,12 @@ void job_push_forget(struct job_push *p, size_t node)
         *s = (struct job_push_node){ 0 };
 }
 
+void job_push_forget(struct job_push *p, size_t node)
+{
+        for (int i = 0; i < PUSH_USES; i++)
+                forget_node(p->all[i], node);
+}
+
 /* Queues nodes without the files, with a share of the memory as credit. Returns how many. */
 static size_t queue_nodes(struct job_push *p, const struct plan *plan)
 {
@@ -527,12 +583,13 @@ static size_t queue_nodes(struct job_push *p, const struct plan *plan)
         for (size_t i = 0; i < p->cluster->n_nodes; i++) {
                 /* With restarts a spare host gets the files, too: a later attempt may move ranks
                  * there. */
-                bool used = plan->nodes[i].n_ranks || p->cluster->options->max_restarts;
+                bool used = !plan || plan->nodes[i].n_ranks || p->cluster->options->max_restarts;
+                bool here = p->cluster->nodes[i].host->local && !p->manifest->here_too;
 
                 if (p->cluster->nodes[i].state == NODE_FAILED)
-                        job_push_forget(p, i);
-                if (!used || p->cluster->nodes[i].host->local ||
-                    p->cluster->nodes[i].state != NODE_READY || p->nodes[i].state != PUSH_NOT)
+                        forget_node(p, i);
+                if (!used || here || p->cluster->nodes[i].state != NODE_READY ||
+                    p->nodes[i].state != PUSH_NOT)
                         continue;
                 set_push_state(p, &p->nodes[i], PUSH_QUEUED);
                 n++;
@@ -592,8 +649,8 @@ enum job_step job_push_run(struct job_push *p, const struct plan *plan, struct m
         return lost ? JOB_NODES_LOST : JOB_DONE;
 }
 
-struct job_push *job_push_create(struct cluster *c, struct attempt *a, struct heartbeat *h,
-                                 const char *run_id)
+static struct job_push *create_push(struct cluster *c, struct attempt *a, struct heartbeat *h,
+                                    const char *run_id)
 {
         static const struct push_chain_ops ops = { .serve = serve_node,
                                                    .rest = rest_node,
@@ -611,19 +668,38 @@ struct job_push *job_push_create(struct cluster *c, struct attempt *a, struct he
         return p;
 }
 
+struct job_push *job_push_create(struct cluster *c, struct attempt *a, struct heartbeat *h,
+                                 const char *run_id)
+{
+        struct job_push **all = xcalloc(PUSH_USES, sizeof(*all));
+
+        for (int i = 0; i < PUSH_USES; i++) {
+                all[i] = create_push(c, a, h, run_id);
+                all[i]->all = all;
+        }
+        return all[PUSH_RANKS];
+}
+
 void job_push_close(struct job_push *p)
 {
-        uv_close((uv_handle_t *)&p->timer, NULL);
+        for (int i = 0; i < PUSH_USES; i++)
+                uv_close((uv_handle_t *)&p->all[i]->timer, NULL);
 }
 
 void job_push_free(struct job_push *p)
 {
-        push_chain_free(p->chain);
-        for (size_t i = 0; i < p->cluster->n_nodes; i++) {
-                drop_stream(p, i);
-                push_want_finish(&p->nodes[i].want);
-                free(p->nodes[i].result);
+        struct job_push **all = p->all;
+
+        for (int use = 0; use < PUSH_USES; use++) {
+                p = all[use];
+                push_chain_free(p->chain);
+                for (size_t i = 0; i < p->cluster->n_nodes; i++) {
+                        drop_stream(p, i);
+                        push_want_finish(&p->nodes[i].want);
+                        free(p->nodes[i].result);
+                }
+                free(p->nodes);
+                free(p);
         }
-        free(p->nodes);
-        free(p);
+        free(all);
 }

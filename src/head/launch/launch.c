@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * run_steps() gives the order of steps: open the records, load the hosts, set up the output,
- * then launch_plan_print(), launch_check() or run_job(). run_job() checks everything on this
- * machine (the environment, standard input, files to push) before launch_connect() opens a link,
- * plans only when every agent has sent an inventory, and hands over to launch_run_attempts().
+ * then launch_plan_print(), launch_check(), launch_stage() or run_job(). run_job() checks
+ * everything on this machine (the environment, standard input, files to push) before
+ * launch_connect() opens a link, plans only when every agent has sent an inventory, and hands over
+ * to launch_run_attempts().
  */
 #include "head/launch/launch.h"
 
@@ -32,49 +33,6 @@
 #include "head/watch/requests.h"
 #include "wire/env/compat_env.h"
 #include "wire/env_names.h"
-
-/* --- files for the nodes ---------------------------------------------------------------------- */
-
-static void report_hashed(void *ctx, uint64_t bytes)
-{
-        struct launch *l = ctx;
-
-        events_emit(&l->events, (struct event){ .kind = EVENT_PUSH_HASHING,
-                                                .node = -1,
-                                                .rank = -1,
-                                                .value = (int64_t)bytes });
-}
-
-/* Warns of files here among the arguments, but not pushed: ranks start among the pushed files. */
-static void warn_not_pushed(struct launch *l, const struct job_program *p)
-{
-        for (size_t i = 0; i < p->argv->n && !p->cwd && !l->o.chdir && launch_any_remote(l); i++) {
-                const char *arg = p->argv->v[i];
-                bool is_path = *arg && *arg != '-' && *arg != '/' && (i || strchr(arg, '/'));
-
-                /* The first word is a path with a slash only; without one it is searched in
-                 * PATH. */
-                if (!is_path || access(arg, F_OK) < 0 || manifest_place(&l->manifest, l->here, arg))
-                        continue;
-                diag_help(
-                        diag_warn(&l->diags, HN_NOT_PUSHED, "`%s` is here, but is not pushed", arg),
-                        "ranks start among the pushed files: add --push %s", arg);
-        }
-}
-
-int launch_pack_files(struct launch *l)
-{
-        const struct manifest_watch watch = { report_hashed, l };
-
-        if (!l->o.push.n)
-                return 0;
-        strv_env_set(&l->env, HN_PUSH_DIR, l->here); /* other nodes put their own folder there */
-        if (manifest_pack(&l->manifest, &l->o.push, l->here, &watch, &l->diags) < 0)
-                return verdict_nothing_started(l, EX_NOINPUT);
-        for (size_t i = 0; i < l->n_programs; i++)
-                warn_not_pushed(l, &l->programs[i]);
-        return 0;
-}
 
 /* --- running ---------------------------------------------------------------------------------- */
 
@@ -159,10 +117,12 @@ static void setup_output(struct launch *l)
 {
         static const enum log_level levels[] = { LOG_WARN, LOG_INFO, LOG_DEBUG };
         struct progress_options po = { .quiet = l->o.quiet || l->o.progress == PROGRESS_NONE ||
-                                                l->o.command != COMMAND_RUN };
+                                                (l->o.command != COMMAND_RUN &&
+                                                 l->o.command != COMMAND_STAGE) };
 
         /* The terminal belongs to the program of the rank. */
         po.quiet |= l->o.pty_rank != PTY_NONE && l->o.command == COMMAND_RUN;
+        po.quiet |= l->o.staged.list || l->o.staged.remove;
 
         log_set_sink(say_log, &l->run.color);
         log_set_level(l->o.quiet ? LOG_ERROR : levels[MIN(MAX(l->o.verbose, 0), 2)]);
@@ -187,9 +147,10 @@ static void setup_output(struct launch *l)
 /* Takes over options and messages; the caller's are empty afterwards. finish_launch() frees. */
 static void init_launch(struct launch *l, struct options *o, struct diags *d)
 {
-        *l = (struct launch){
-                .o = *o, .diags = *d, .streams.stdin_fd = -1, .manifest = MANIFEST_INIT
-        };
+        *l = (struct launch){ .o = *o, .diags = *d, .streams.stdin_fd = -1 };
+        l->manifests = xcalloc(PUSH_USES, sizeof(*l->manifests));
+        for (int i = 0; i < PUSH_USES; i++)
+                l->manifests[i] = (struct manifest)MANIFEST_INIT;
         *o = (struct options){ 0 };
         *d = (struct diags)DIAGS_INIT;
         events_init(&l->events);
@@ -232,7 +193,9 @@ static void finish_launch(struct launch *l)
         strv_finish(&l->config.ports);
         role_book_destroy(l->config.book);
         agent_binaries_finish(&l->agent_binaries);
-        manifest_finish(&l->manifest);
+        for (int i = 0; i < PUSH_USES; i++)
+                manifest_finish(&l->manifests[i]);
+        free(l->manifests);
         options_finish(&l->o);
         diags_finish(&l->diags);
         free(l->cwd);
@@ -282,6 +245,7 @@ static int run_steps(struct launch *l)
                 return rc;
         return l->o.command == COMMAND_PLAN    ? launch_plan_print(l)
                : l->o.command == COMMAND_CHECK ? launch_check(l)
+               : l->o.command == COMMAND_STAGE ? launch_stage(l)
                                                : run_job(l);
 }
 

@@ -20,12 +20,11 @@
 #include "head/output/say.h"
 #include "head/report/report.h"
 
-/* Brings the files of --push to the nodes, then opens the store's endpoint, reached by all nodes
+/* Brings files to the nodes, then opens the store's endpoint, reached by all nodes
  * (head/job/job_endpoint.h). *ret_pushed = the files are pushed, and the endpoint was begun. */
 static enum job_step prepare_attempt(struct launch *l, struct error *err, bool *ret_pushed)
 {
-        enum job_step r =
-                l->o.push.n ? job_push(l->run.job, &l->plan, &l->manifest, err) : JOB_DONE;
+        enum job_step r = launch_bring_files(l, &l->plan, err);
 
         *ret_pushed = r == JOB_DONE;
         if (r == JOB_DONE)
@@ -71,15 +70,9 @@ static int prepare_first(struct launch *l)
                 launch_spares_note(l);
                 return verdict_nothing_started(l, EX_UNAVAILABLE);
         }
-        if (r != JOB_IMPOSSIBLE)
-                return launch_end_early(l, r);
-        if (pushed)
-                return verdict_nothing_because(l, HN_NO_MASTER_ADDRESS, EX_UNAVAILABLE, &err);
-        if (err.number != HN_PUSH_CHANGED)
-                return verdict_nothing_because(l, HN_PUSH_UNREADABLE, EX_NOINPUT, &err);
-        diag_help(diag_add(&l->diags, HN_PUSH_CHANGED, EX_NOINPUT, "--push: %s", err.text),
-                  "start again when no process writes to the pushed files");
-        return verdict_nothing_started(l, EX_NOINPUT);
+        if (!pushed || r != JOB_IMPOSSIBLE)
+                return launch_refuse_files(l, r, &err);
+        return verdict_nothing_because(l, HN_NO_MASTER_ADDRESS, EX_UNAVAILABLE, &err);
 }
 
 /* Prepares another attempt; false: a failure, which is the cause of the attempt now. */

@@ -17,6 +17,8 @@
  * - launch_preflight.c: --preflight (launch_preflight.h)
  * - launch_spares.c: other hosts in place of nodes that fail before the start (launch_spares.h)
  * - launch_programs.c: the programs of the job
+ * - launch_files.c: files that are brought to the nodes
+ * - launch_stage.c: hnlaunch stage
  * - launch_roles.c: the address book of the roles
  * - launch_pty.c: the terminal of a rank (--pty)
  * - other_node.c: --dial-in on other nodes than node 0
@@ -88,7 +90,7 @@ struct launch {
         struct strv env, unset;
         struct events events;
         struct agent_binaries agent_binaries;
-        struct manifest manifest;
+        struct manifest *manifests; /* by enum push_use */
         struct launch_streams streams;
         char *here; /* the current directory, which --push starts from */
         char *cwd;  /* the working directory of the ranks */
@@ -101,10 +103,19 @@ struct launch {
         struct launch_end end;
 };
 
-/* --- launch.c --- */
+/* --- launch_files.c --- */
 
-/* Lists and hashes the files of --push. Returns 0, or the exit code. */
+/* Lists and hashes the files of --push, --stage and --venv, and sets the variables that lead the
+ * ranks to them. Returns 0, or the exit code. */
 int launch_pack_files(struct launch *l);
+/* Brings them to the nodes: to those with ranks, or, without a plan, to all. As job_push(). */
+enum job_step launch_bring_files(struct launch *l, const struct plan *plan, struct error *err);
+/* Ends the launch: launch_bring_files() has not ended with JOB_DONE. Returns the exit code. */
+int launch_refuse_files(struct launch *l, enum job_step step, const struct error *err);
+
+/* --- launch_stage.c --- */
+
+int launch_stage(struct launch *l); /* `hnlaunch stage`; returns the exit code */
 
 /* --- launch_hosts.c --- */
 

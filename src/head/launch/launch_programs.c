@@ -75,7 +75,8 @@ void launch_programs_prepare(struct launch *l)
                 /* Only a program named by a path may be a pushed file, and a directory of its own
                  * is not below the pushed files. */
                 if (!p->cwd && strchr(p->argv->v[0], '/'))
-                        p->pushed = manifest_place(&l->manifest, l->here, p->argv->v[0]);
+                        p->pushed =
+                                manifest_place(&l->manifests[PUSH_RANKS], l->here, p->argv->v[0]);
         }
 }
 

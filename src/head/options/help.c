@@ -48,7 +48,7 @@ static const char screen[] =
         "          logs (output)  report (how it went)  attach, wait (to its end)\n"
         "          stop  drain  signal  rerun  bad (hosts that runs have put out)\n"
         "hosts     hosts (lists; --probe writes a hostfile)  trust (host keys)\n"
-        "          hold (keeps agents there: runs start at once)  release\n"
+        "          hold, release (agents that stay)  stage (files ahead of a run)\n"
         "settings  config (with origins)  explain (an error number or exit code)\n"
         "more      help COMMAND, OPTION, or hostfile | env | exit | config;  version\n"
         "          --help: every option of a run\n";
@@ -91,6 +91,8 @@ static const char environment[] =
         "  HN_RESTART           TORCHELASTIC_RESTART_COUNT         restarts before this attempt\n"
         "                       TORCHELASTIC_MAX_RESTARTS          value of --max-restarts\n"
         "  HN_PUSH_DIR                                             folder of the files of --push\n"
+        "  HN_STAGE_DIR                                            folder of the files of --stage\n"
+        "  HN_VENV              VIRTUAL_ENV, PATH                  environment of --venv\n"
         "  HN_STORE                                                socket of the node's store\n"
         "                       MASTER_ADDR, MASTER_PORT           PyTorch's store, see "
         "--store-listen\n"

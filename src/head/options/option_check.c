@@ -112,6 +112,33 @@ static void check_pairs(const struct options *o, struct diags *d)
         }
 }
 
+/* Refuses what contradicts files that stay on the nodes, and `hnlaunch stage` without a task. */
+static void check_staging(const struct options *o, struct diags *d)
+{
+        bool stages = o->argv.n || o->staged.venv;
+
+        if (o->container.kind && (o->staged.venv || o->staged.paths.n))
+                diag_help(
+                        diag_add(d, HN_OPTION_CONFLICT, EX_USAGE,
+                                 "--%s and --container exclude each other",
+                                 o->staged.venv ? "venv" : "stage"),
+                        "a container has a file system of its own: install the environment there, "
+                        "or leave one of them out");
+        if (o->command != COMMAND_STAGE)
+                return;
+        if (o->staged.list || o->staged.remove) {
+                if (stages)
+                        diag_help(diag_add(d, HN_OPTION_CONFLICT, EX_USAGE,
+                                           "--%s takes neither paths nor --venv",
+                                           o->staged.remove ? "gc" : "list"),
+                                  "bring the files with a command of their own");
+        } else if (!stages) {
+                diag_help(diag_add(d, HN_COMMAND_WORDS, EX_USAGE, "`stage` needs a path"),
+                          "hnlaunch stage -H hosts.txt PATH... or --venv DIR brings files to the "
+                          "nodes; --list and --gc show and remove them");
+        }
+}
+
 /* Refuses options that leave the output of a run without a terminal no place, or no reader. */
 static void check_detach(const struct options *o, struct diags *d)
 {
@@ -590,6 +617,7 @@ int option_check(const struct options *o, struct diags *d)
 
         check_pairs(o, d);
         check_lists(o, d);
+        check_staging(o, d);
         if (launches && !o->first)
                 role_conduct_refuse(o, d);
         check_per_node(o, d);
@@ -614,6 +642,8 @@ int option_check(const struct options *o, struct diags *d)
         /* Each of these would often be a consequence of an error before. */
         if ((launches || o->command == COMMAND_HOLD) && diags_errors(d) == before &&
             (looks || !launches || check_program(o, d) == 0) && check_hostfiles(o, d) == 0)
+                check_hosts(o, d);
+        if (o->command == COMMAND_STAGE && diags_errors(d) == before && check_hostfiles(o, d) == 0)
                 check_hosts(o, d);
         return diags_errors(d) > before ? -EINVAL : 0;
 }

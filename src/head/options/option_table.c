@@ -162,6 +162,12 @@ const struct option_def option_table[] = {
           .parse = value_list, FIELD(push) },
         { "push-keep", 0, NULL, "leave the pushed files on the nodes: the next --push is faster",
           "run.push_keep", NULL, GROUP_ENV, .parse = value_switch, FIELD(keep) },
+        { "venv", 0, "DIR", "bring this virtual environment to the nodes; the ranks run with its Python and programs",
+          "run.venv", NULL, GROUP_ENV, OPTION_JOB_PATH, .commands = ON_LAUNCH | ON(STAGE), .parse = value_text, FIELD(staged.venv) },
+        { "stage", 0, "PATH", "bring a copy for reading to the nodes, below $HN_STAGE_DIR, where it stays; may be repeated",
+          "run.stage", NULL, GROUP_ENV, OPTION_PATH | OPTION_SPLIT, .parse = value_list, FIELD(staged.paths) },
+        { "stage-keep", 0, "SIZE", "so much may stay on a node; what was used longest ago goes first",
+          "run.stage_keep", "20G", GROUP_ENV, .commands = ON_LAUNCH | ON(STAGE), .parse = value_size, FIELD(staged.keep), .min = 1 << 20 },
         { "pull", 0, "PATH[:DEST]", "bring it home from the nodes at the end, below DEST/HOST; may be repeated",
           "run.pull", NULL, GROUP_ENV, OPTION_SPLIT | OPTION_JOB_DEST, .parse = value_list, FIELD(pull) },
         { "stdin", 0, "auto|none|0|all|FILE", "ranks that read standard input; auto: rank 0 on a terminal, else none",
@@ -193,7 +199,7 @@ const struct option_def option_table[] = {
           .parse = value_limit, FIELD(dial_timeout_ms), .min = 1 },
         { "start-timeout", 0, "TIME", "for a node to answer, and for all ranks to join the store; or never",
           "run.start_timeout", "120s", GROUP_WHEN,
-          .commands = ON_HOLD | ON(HOSTS), .parse = value_limit, FIELD(start_timeout_ms), .min = 1 },
+          .commands = ON_CONNECT | ON(HOLD), .parse = value_limit, FIELD(start_timeout_ms), .min = 1 },
         { "wait-warn", 0, "TIME", "warn of ranks waiting in the store for so long; or never",
           "run.wait_warn", "120s", GROUP_WHEN, .parse = value_limit, FIELD(wait_warn_ms) },
         { "hang-after", 0, "TIME", "when no rank has done anything for so long, look whether they hang; or never",
@@ -250,7 +256,7 @@ const struct option_def option_table[] = {
           "run.contain", "auto", GROUP_WHEN, OPTION_KEY, .parse = value_choice, FIELD(contain) },
         /* ssh: ON_REACH marks options of the login itself, for `trust` and `hosts --probe` as well. */
         { "start-with", 0, "auto|ssh|srun|sge|ray|CMD", "start agents by ssh, a manager, or CMD: 'docker exec -i {host}'",
-          "run.start_with", "auto", GROUP_SSH, .commands = ON_HOLD | ON(HOSTS), .parse = value_text, FIELD(via) },
+          "run.start_with", "auto", GROUP_SSH, .commands = ON_CONNECT | ON(HOLD), .parse = value_text, FIELD(via) },
         { "ssh-port", 'p', "PORT", "port of the ssh servers (default: ssh_config, else 22)",
           "ssh.port", NULL, GROUP_SSH, .commands = ON_REACH, .parse = value_number, FIELD(port), .min = 1, .max = 65535 },
         { "user", 0, "NAME", "log in as (default: ssh_config, else your name)",
@@ -262,7 +268,7 @@ const struct option_def option_table[] = {
           "ssh.config", NULL, GROUP_SSH, OPTION_PATH,
           .commands = ON_REACH, .parse = value_text, FIELD(ssh_config) },
         { "ssh-command", 0, "CMD", "run this ssh program instead of the built-in one",
-          "ssh.command", NULL, GROUP_SSH, .commands = ON_HOLD | ON(HOSTS), .parse = value_text, FIELD(ssh_command) },
+          "ssh.command", NULL, GROUP_SSH, .commands = ON_CONNECT | ON(HOLD), .parse = value_text, FIELD(ssh_command) },
         { "jump", 0, "HOST", "go through this host, as ssh -J",
           "ssh.jump", NULL, GROUP_SSH, .commands = ON_REACH, .parse = value_word, FIELD(jump) },
         { "fanout", 0, "N", "connections being set up at once (default: automatic)",
@@ -287,7 +293,7 @@ const struct option_def option_table[] = {
           .parse = value_word, FIELD(hold.warm) },
         /* network */
         { "iface", 0, "NAME|CIDR", "network of the ranks (default: the one that reaches the nodes)",
-          "net.iface", NULL, GROUP_NETWORK, .commands = ON_LAUNCH | ON(HOSTS), .parse = value_word, FIELD(iface) },
+          "net.iface", NULL, GROUP_NETWORK, .commands = ON_CONNECT, .parse = value_word, FIELD(iface) },
         { "store-listen", 0, "network|loopback|none", "PyTorch's store: on rank 0's node, on every node, or not served",
           "net.store_listen", "network", GROUP_NETWORK, .parse = value_choice, FIELD(store_listen) },
         { "store-size", 0, "SIZE", "memory of the store: its keys, values and pending requests",
@@ -317,7 +323,7 @@ const struct option_def option_table[] = {
         { "trace", 0, NULL, "keep the agents' traces for report, also of a run that does not fail",
           "log.trace", NULL, GROUP_OUTPUT, .parse = value_switch, FIELD(record) },
         { "json", 0, "FILE", "the events of the run, the plan or what a command tells as JSON: on standard output, or in FILE",
-          NULL, NULL, GROUP_OUTPUT, OPTION_OPTIONAL | OPTION_JOB_PATH, .commands = ON_LAUNCH | ON(PS) | ON(WHY) | ON(REPORT) | ON(TOP) | ON(LOGS) | ON(BAD) | ON(HOSTS) | ON(EXPLAIN), .parse = value_json, FIELD(json_file) },
+          NULL, NULL, GROUP_OUTPUT, OPTION_OPTIONAL | OPTION_JOB_PATH, .commands = ON_LAUNCH | ON(PS) | ON(WHY) | ON(REPORT) | ON(TOP) | ON(LOGS) | ON(BAD) | ON(HOSTS) | ON(STAGE) | ON(EXPLAIN), .parse = value_json, FIELD(json_file) },
         { "color", 0, "auto|always|never", "colours in hnlaunch's own messages",
           "log.color", "auto", GROUP_OUTPUT, .commands = ON_ALL, .parse = value_choice, FIELD(color) },
         { "progress", 0, "auto|tty|plain|none", "how the start-up, and what goes on, is shown",
@@ -366,6 +372,12 @@ const struct option_def option_table[] = {
           NULL, NULL, GROUP_PLAN, .commands = ON(HOSTS), .parse = value_switch, FIELD(list.common) },
         { "yes", 0, NULL, "add the new host keys without asking",
           NULL, NULL, GROUP_PLAN, .commands = ON(TRUST), .parse = value_switch, FIELD(list.yes) },
+        { "list", 0, NULL, "list what is staged on the nodes, with size and age",
+          NULL, NULL, GROUP_PLAN, .commands = ON(STAGE), .parse = value_switch, FIELD(staged.list) },
+        { "gc", 0, NULL, "remove what does not fit into --stage-keep, oldest first; nothing that is in use",
+          NULL, NULL, GROUP_PLAN, .commands = ON(STAGE), .parse = value_switch, FIELD(staged.remove) },
+        { "unused", 0, "TIME", "--gc: remove what was not used for so long, too",
+          NULL, NULL, GROUP_PLAN, .commands = ON(STAGE), .parse = value_span, FIELD(staged.unused_ms) },
         { "probe", 0, NULL, "ask the nodes for GPUs, cores and memory",
           NULL, NULL, GROUP_PLAN, .commands = ON(PLAN) | ON(HOSTS), .parse = value_switch, FIELD(probe) },
         { "strict", 0, NULL, "warnings are failures",
@@ -512,6 +524,12 @@ const struct option_command option_commands[] = {
         [COMMAND_RELEASE] = { "release", "end a hold, as soon as no run uses it", "[HOLD]", 0, 1,
                               "hnlaunch release                        the only hold\n"
                               "hnlaunch release --all                  all of them\n" },
+        [COMMAND_STAGE] = { "stage",
+                            "bring files to the nodes ahead of a run, list and remove them",
+                            "[PATH...]", 0, 0,
+                            "hnlaunch stage -H hosts.txt data/ --venv .venv   for later runs\n"
+                            "hnlaunch stage -H hosts.txt --list               what is there\n"
+                            "hnlaunch stage -H hosts.txt --gc --unused 7d     make room\n" },
         [COMMAND_RERUN] = { "rerun", "start a run once more, as it was started", "[RUN]", 0, 1,
                             "hnlaunch rerun --without-bad            without the hosts that "
                             "failed\n"
@@ -556,7 +574,8 @@ const struct option_def *option_by_letter(int letter, enum command command)
 bool option_command_takes_words(enum command command)
 {
         /* config takes keys, but its other words are a program. */
-        return (ON_RUNS | ON(BAD) | ON(HOSTS) | ON(TRUST) | ON(HOLD) | ON(RELEASE) | ON(EXPLAIN)) >>
+        return (ON_RUNS | ON(BAD) | ON(HOSTS) | ON(TRUST) | ON(HOLD) | ON(RELEASE) | ON(STAGE) |
+                ON(EXPLAIN)) >>
                        command &
                1;
 }

@@ -59,7 +59,8 @@ enum {
         ON_RUNS = ON(PS) | ON(STOP) | ON(SIGNAL) | ON(DRAIN) | ON(WAIT) | ON(ATTACH) | ON(RERUN) |
                   ON(LOGS) | ON(WHY) | ON(REPORT) | ON(TOP), /* speak of runs */
         ON_HOLD = ON_LAUNCH | ON(HOLD),                      /* start agents */
-        ON_REACH = ON_HOLD | ON(HOSTS) | ON(TRUST),          /* reach hosts */
+        ON_CONNECT = ON_LAUNCH | ON(HOSTS) | ON(STAGE),      /* ask or serve nodes at once */
+        ON_REACH = ON_CONNECT | ON(HOLD) | ON(TRUST),        /* reach hosts */
         ON_ALL = ON_REACH | ON_RUNS | ON(BAD) | ON(RELEASE) | ON(EXPLAIN) | ON(HELP) | ON(VERSION),
 };
 

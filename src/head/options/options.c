@@ -290,3 +290,8 @@ char *options_name_of_run(const char *word)
 
         return def && option_belongs(def, COMMAND_RUN) ? STEAL(&name) : NULL;
 }
+
+bool options_bring_files(const struct options *o)
+{
+        return o->push.n || o->staged.paths.n || o->staged.venv;
+}

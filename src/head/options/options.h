@@ -39,6 +39,7 @@ enum command {
         COMMAND_TRUST,
         COMMAND_HOLD,
         COMMAND_RELEASE,
+        COMMAND_STAGE,
         COMMAND_CONFIG,
         COMMAND_EXPLAIN,
         COMMAND_HELP,
@@ -104,6 +105,15 @@ struct drain_options {
 
 enum { ORDER_HOSTS, ORDER_TOPOLOGY };
 
+/* Files that are brought to the nodes and stay there, and what `hnlaunch stage` does. */
+struct stage_options {
+        char *venv;        /* virtual environment of the ranks; NULL = none */
+        struct strv paths; /* --stage, or the words of the command */
+        int64_t keep;      /* bytes that may stay on a node */
+        bool list, remove; /* --list, --gc */
+        int64_t unused_ms; /* --unused; 0 = any age */
+};
+
 struct options {
         enum command command;
         bool run_given;     /* the program may have any name: `run` precedes it, or a job file
@@ -142,7 +152,8 @@ struct options {
         char *chdir;          /* NULL = this directory */
         struct strv push;     /* files and folders for the nodes, in order */
         bool keep;            /* ... and keep after the job */
-        struct strv pull;     /* PATH[:DEST]: brought home at the end */
+        struct stage_options staged;
+        struct strv pull; /* PATH[:DEST]: brought home at the end */
         enum stdin_mode stdin_mode;
         char *stdin_file;                 /* of STDIN_FILE: rank 0 reads it */
         int pty_rank;                     /* --pty; PTY_NONE, PTY_FIRST */
@@ -243,6 +254,8 @@ void options_finish(struct options *o);
 int options_min_nodes(const struct options *o);
 /* Whether nodes that fail before the ranks start are replaced or left out: that, or --spares. */
 bool options_replace_nodes(const struct options *o);
+/* Whether files are brought to the nodes before the ranks start. */
+bool options_bring_files(const struct options *o);
 /* Returns the name of the option of a run that @word is, "timeout" of "--timeout=5", malloc'ed;
  * NULL = it is none. */
 char *options_name_of_run(const char *word);

@@ -24,30 +24,44 @@
 #include "base/error_number.h"
 #include "base/exit_code.h"
 #include "base/fd.h"
+#include "head/push/hash_memory.h"
 
 enum {
-
         READ_SIZE = 1 << 20,
         ERRORS_MAX = 20, /* then gathering stops */
+        PYC_HEAD = 16,   /* of a .pyc: version, flags, then time and size of the source */
+        PYC_TIME = 8,
 };
+
+static uint32_t get_little(const unsigned char *p)
+{
+        return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+static void put_little(unsigned char *p, uint32_t v)
+{
+        for (int i = 0; i < 4; i++)
+                p[i] = (unsigned char)(v >> (8 * i));
+}
 
 /* Notes what identifies the file as it was hashed. */
 static void note_source(struct manifest_source *s, const struct stat *st)
 {
         s->dev = st->st_dev;
         s->ino = st->st_ino;
+        s->size = (uint64_t)st->st_size;
         s->mtime_ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+        s->ctime_ns = (int64_t)st->st_ctim.tv_sec * 1000000000 + st->st_ctim.tv_nsec;
 }
 
 /* Tells whether @st is the noted file. */
-static bool source_is_same(const struct manifest_source *s, const struct push_entry *e,
-                           const struct stat *st)
+static bool source_is_same(const struct manifest_source *s, const struct stat *st)
 {
         struct manifest_source now = { 0 };
 
         note_source(&now, st);
         return s->dev == now.dev && s->ino == now.ino && s->mtime_ns == now.mtime_ns &&
-               e->size == (uint64_t)st->st_size;
+               s->size == now.size;
 }
 
 struct manifest_item {
@@ -61,6 +75,8 @@ struct packing {
         size_t n, cap;
         struct diags *d;
         const struct manifest_watch *watch;
+        const struct manifest_edit *edit; /* NULL = none */
+        const char *option;
         char *top; /* landing place of the present argument, "" = the current directory itself */
         uint64_t hashed;
 };
@@ -141,7 +157,8 @@ static void refuse_source(struct packing *k, const char *path, int error)
 
         if (enough_errors(k))
                 return;
-        d = diag_add(k->d, id, EX_NOINPUT, "--push: cannot read %s: %s", path, strerror(error));
+        d = diag_add(k->d, id, EX_NOINPUT, "%s: cannot read %s: %s", k->option, path,
+                     strerror(error));
         if (error == ENOENT)
                 diag_help(d, "paths are relative to the current directory; options stand before "
                              "the program");
@@ -153,10 +170,10 @@ static void refuse_source(struct packing *k, const char *path, int error)
 static void refuse_source_kind(struct packing *k, const char *path, const char *what)
 {
         if (!enough_errors(k))
-                diag_help(
-                        diag_add(k->d, HN_PUSH_SPECIAL, EX_NOINPUT, "--push: %s is %s", path, what),
-                        "remove it, or push the files one by one: only files, folders and links "
-                        "to files can be pushed");
+                diag_help(diag_add(k->d, HN_PUSH_SPECIAL, EX_NOINPUT, "%s: %s is %s", k->option,
+                                   path, what),
+                          "remove it, or push the files one by one: only files, folders and links "
+                          "to files can be pushed");
 }
 
 /* Adds an item, with the rights of the source within 0777; links have none of their own. */
@@ -221,6 +238,7 @@ static void gather_link(struct packing *k, const char *path, const char *place,
 {
         char target[PUSH_PATH_MAX + 1];
         ssize_t n = readlink(path, target, sizeof(target) - 1);
+        char *other = NULL;
         struct stat st;
 
         if (n < 0) {
@@ -228,7 +246,9 @@ static void gather_link(struct packing *k, const char *path, const char *place,
                 return;
         }
         target[n] = '\0';
-        if (link_stays_inside(k, place, target))
+        if (k->edit && (other = k->edit->link(k->edit->ctx, place, target)))
+                add_manifest_item(k, PUSH_LINK, place, path, link)->entry.target = other;
+        else if (link_stays_inside(k, place, target))
                 add_manifest_item(k, PUSH_LINK, place, path, link)->entry.target = xstrdup(target);
         else if (stat(path, &st) < 0)
                 refuse_source_kind(k, path, "a link to nothing");
@@ -251,6 +271,8 @@ static void gather_source(struct packing *k, const char *path, const char *place
                 gather_folder(k, path, place);
         } else if (S_ISREG(st.st_mode)) {
                 add_manifest_item(k, PUSH_FILE, place, path, &st);
+                if (k->edit)
+                        k->edit->file(k->edit->ctx, place, st.st_mode);
         } else if (S_ISLNK(st.st_mode)) {
                 gather_link(k, path, place, &st);
         } else {
@@ -325,7 +347,7 @@ static void sort_items(struct packing *k)
                                                              last->source.ino == it->source.ino));
                 if (!is_same && !enough_errors(k))
                         diag_help(diag_add(k->d, HN_PUSH_CLASH, EX_NOINPUT,
-                                           "--push: %s and %s would both be %s on the nodes",
+                                           "%s: %s and %s would both be %s on the nodes", k->option,
                                            last->source.path, it->source.path, it->entry.path),
                                   "files outside of the current directory land under their last "
                                   "name: rename one, or start in a folder that holds both");
@@ -338,6 +360,16 @@ static void sort_items(struct packing *k)
 
 /* --- hashing ---------------------------------------------------------------------------------- */
 
+/* Replaces the time of the source in the head of a .pyc, if it is the expected one: the copies have
+ * another. A .pyc with a hash of the source has no time. */
+static void stamp_compiled(const struct manifest_source *s, unsigned char *head, size_t len)
+{
+        if (len < PYC_HEAD || memcmp(head + 4, "\0\0\0", 4) != 0 ||
+            get_little(head + PYC_TIME) != s->stamp)
+                return;
+        put_little(head + PYC_TIME, PUSH_FILE_TIME);
+}
+
 /* Hashes the file. 0, -ESTALE when the file has changed meanwhile, or -errno. */
 static int hash_contents(struct packing *k, struct manifest_item *it, int fd, void *buffer)
 {
@@ -348,6 +380,15 @@ static int hash_contents(struct packing *k, struct manifest_item *it, int fd, vo
 
         crypto_hash_sha256_init(&sum);
         while ((n = read(fd, buffer, READ_SIZE)) > 0) {
+                unsigned char *head = buffer;
+
+                if (k->edit)
+                        k->edit->read(k->edit->ctx, it->entry.path, buffer, (size_t)n);
+                if (!size && it->source.stamp) {
+                        stamp_compiled(&it->source, buffer, (size_t)n);
+                        it->source.stamped = (size_t)n >= PYC_HEAD &&
+                                             get_little(head + PYC_TIME) == PUSH_FILE_TIME;
+                }
                 crypto_hash_sha256_update(&sum, buffer, (size_t)n);
                 size += (uint64_t)n;
                 k->hashed += (uint64_t)n;
@@ -359,7 +400,18 @@ static int hash_contents(struct packing *k, struct manifest_item *it, int fd, vo
         crypto_hash_sha256_final(&sum, it->entry.sha);
         if (fstat(fd, &st) < 0)
                 return -errno;
-        return size == it->entry.size && source_is_same(&it->source, &it->entry, &st) ? 0 : -ESTALE;
+        return size == it->entry.size && source_is_same(&it->source, &st) ? 0 : -ESTALE;
+}
+
+/* Returns the key of a file in the memory. */
+static struct hash_key make_hash_key(const struct manifest_source *s)
+{
+        return (struct hash_key){ .dev = s->dev,
+                                  .ino = s->ino,
+                                  .size = s->size,
+                                  .mtime_ns = s->mtime_ns,
+                                  .ctime_ns = s->ctime_ns,
+                                  .stamp = s->stamp };
 }
 
 static void hash_file(struct packing *k, struct manifest_item *it, void *buffer)
@@ -369,12 +421,80 @@ static void hash_file(struct packing *k, struct manifest_item *it, void *buffer)
         int fd = open(it->source.path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
         int r = fd < 0 ? -errno : hash_contents(k, it, fd, buffer);
 
+        if (r == 0 && k->watch && k->watch->memory) {
+                const struct hash_key key = make_hash_key(&it->source);
+
+                hash_memory_add(k->watch->memory, &key, it->entry.sha, it->source.stamped);
+        }
         if (r == -ESTALE && !enough_errors(k))
                 diag_help(diag_add(k->d, HN_PUSH_CHANGED, EX_NOINPUT,
-                                   "--push: %s changes while it is read", it->source.path),
+                                   "%s: %s changes while it is read", k->option, it->source.path),
                           "start again when the file is complete");
         else if (r)
                 refuse_source(k, it->source.path, -r);
+}
+
+/* Returns the time of the source of a .pyc in seconds, 0 = another file, or no source here. */
+static uint32_t find_source_time(const struct packing *k, const char *place)
+{
+        const char *cache = strstr(place, "__pycache__/");
+        size_t n = strlen(place);
+        const struct manifest_item *source;
+        struct manifest_item wanted = { 0 };
+
+        if (!cache || n < 4 || strcmp(place + n - 4, ".pyc") != 0)
+                return 0;
+        while (strstr(cache + 1, "__pycache__/"))
+                cache = strstr(cache + 1, "__pycache__/");
+        place = xasprintf("%.*s%.*s.py", (int)(cache - place), place,
+                          (int)strcspn(cache + strlen("__pycache__/"), "."),
+                          cache + strlen("__pycache__/"));
+        wanted.entry.path = (char *)place;
+        source = bsearch(&wanted, k->v, k->n, sizeof(*k->v), compare_places);
+        free(wanted.entry.path);
+        return source && source->entry.kind == PUSH_FILE
+                       ? (uint32_t)(source->source.mtime_ns / 1000000000)
+                       : 0;
+}
+
+/* Sets contents other than on the disk. False: none. */
+static bool edit_file(const struct packing *k, struct manifest_item *it)
+{
+        size_t len;
+
+        it->source.content = k->edit->content(k->edit->ctx, it->entry.path, it->source.path,
+                                              it->entry.size, &len);
+        if (!it->source.content)
+                return false;
+        it->entry.size = len;
+        crypto_hash_sha256(it->entry.sha, (unsigned char *)it->source.content, len);
+        return true;
+}
+
+/* Takes a hash from the memory. */
+static bool recall_hash(const struct packing *k, struct manifest_item *it)
+{
+        const struct hash_key key = make_hash_key(&it->source);
+
+        return k->watch && k->watch->memory &&
+               hash_memory_find(k->watch->memory, &key, it->entry.sha, &it->source.stamped);
+}
+
+/* Hashes all files; remembered ones are not read. */
+static void hash_items(struct packing *k)
+{
+        CLEANUP(free_textp) char *buffer = xcalloc(1, READ_SIZE);
+
+        for (size_t i = 0; i < k->n && !enough_errors(k); i++) {
+                struct manifest_item *it = &k->v[i];
+
+                if (it->entry.kind != PUSH_FILE || (k->edit && edit_file(k, it)))
+                        continue;
+                if (k->edit)
+                        it->source.stamp = find_source_time(k, it->entry.path);
+                if (!recall_hash(k, it))
+                        hash_file(k, it, buffer);
+        }
 }
 
 /* --- the manifest ----------------------------------------------------------------------------- */
@@ -395,30 +515,58 @@ static void fill_manifest(struct packing *k, struct manifest *p)
         }
         push_manifest_put(&b, &p->manifest);
         p->wire_bytes = buf_len(&b);
+        crypto_hash_sha256(p->label.sha, buf_data(&b), buf_len(&b));
         if (k->n > PUSH_ENTRIES_MAX || p->wire_bytes > PUSH_MANIFEST_MAX)
                 diag_help(diag_add(k->d, HN_PUSH_TOO_MANY, EX_NOINPUT,
-                                   "--push: more than %d files, or more than %d MB of names",
+                                   "%s: more than %d files, or more than %d MB of names", k->option,
                                    PUSH_ENTRIES_MAX, PUSH_MANIFEST_MAX >> 20),
                           "pack them into one file (tar, WebDataset, HDF5) and push that");
+}
+
+static const char *const option_names[PUSH_USES] = { "--push", "--stage", "--venv" };
+
+/* Sorts, hashes and hands over the items. */
+static int finish_packing(struct packing *k, struct manifest *p)
+{
+        sort_items(k);
+        /* Hashing takes longest: not for a manifest that is refused anyway. */
+        if (!diags_errors(k->d) && k->n <= PUSH_ENTRIES_MAX)
+                hash_items(k);
+        fill_manifest(k, p);
+        free(k->v);
+        return diags_errors(k->d) ? -EINVAL : 0;
 }
 
 int manifest_pack(struct manifest *p, const struct strv *paths, const char *cwd,
                   const struct manifest_watch *watch, struct diags *d)
 {
-        CLEANUP(free_textp) char *buffer = xcalloc(1, READ_SIZE);
-        struct packing k = { .d = d, .watch = watch };
+        struct packing k = { .d = d, .watch = watch, .option = option_names[p->label.use] };
+        struct buf name = BUF_INIT;
 
-        for (size_t i = 0; i < paths->n && k.n <= PUSH_ENTRIES_MAX; i++)
+        for (size_t i = 0; i < paths->n && k.n <= PUSH_ENTRIES_MAX; i++) {
+                CLEANUP(free_textp) char *full = absolute_path(cwd, paths->v[i]);
+
                 gather_argument(&k, cwd, paths->v[i]);
-        sort_items(&k);
-        /* Hashing takes longest: not for a manifest that is refused anyway. */
-        if (!diags_errors(d) && k.n <= PUSH_ENTRIES_MAX)
-                for (size_t i = 0; i < k.n && !enough_errors(&k); i++)
-                        if (k.v[i].entry.kind == PUSH_FILE)
-                                hash_file(&k, &k.v[i], buffer);
-        fill_manifest(&k, p);
-        free(k.v);
-        return diags_errors(d) ? -EINVAL : 0;
+                if (buf_len(&name) + strlen(full) < PUSH_PATH_MAX)
+                        buf_printf(&name, "%s%s", i ? " " : "", full);
+        }
+        p->label.name = buf_steal(&name);
+        return finish_packing(&k, p);
+}
+
+int manifest_pack_folder(struct manifest *p, const char *dir, const struct manifest_edit *edit,
+                         const struct manifest_watch *watch, struct diags *d)
+{
+        struct packing k = { .d = d,
+                             .watch = watch,
+                             .edit = edit,
+                             .option = option_names[p->label.use],
+                             .top = xstrdup("") };
+
+        p->label.name = xstrdup(dir);
+        gather_source(&k, dir, "", true);
+        free(k.top);
+        return finish_packing(&k, p);
 }
 
 /* --- reading ---------------------------------------------------------------------------------- */
@@ -443,11 +591,22 @@ int manifest_check(const struct manifest *p, uint32_t entry, struct error *err)
 {
         struct stat st;
 
+        if (p->sources[entry].content)
+                return 0;
         if (stat(p->sources[entry].path, &st) < 0)
                 return set_read_error(p, entry, errno, err);
-        return source_is_same(&p->sources[entry], &p->manifest.v[entry], &st)
-                       ? 0
-                       : set_changed_error(p, entry, err);
+        return source_is_same(&p->sources[entry], &st) ? 0 : set_changed_error(p, entry, err);
+}
+
+/* Puts the time of all copies into the piece of a .pyc from @offset on, if the place is inside. */
+static void stamp_piece(unsigned char *piece, uint64_t offset, size_t len)
+{
+        unsigned char stamp[4];
+
+        put_little(stamp, PUSH_FILE_TIME);
+        for (uint64_t i = 0; i < sizeof(stamp); i++)
+                if (PYC_TIME + i >= offset && PYC_TIME + i < offset + len)
+                        piece[PYC_TIME + i - offset] = stamp[i];
 }
 
 /* Opens the file of an entry unless still open from the last call. */
@@ -465,7 +624,7 @@ static int open_manifest_entry(struct manifest *p, uint32_t entry, struct error 
         p->fd_entry = entry;
         if (fstat(p->fd, &st) < 0)
                 r = set_read_error(p, entry, errno, err);
-        else if (!source_is_same(&p->sources[entry], &p->manifest.v[entry], &st))
+        else if (!source_is_same(&p->sources[entry], &st))
                 r = set_changed_error(p, entry, err);
         if (r)
                 p->fd = fd_close(p->fd);
@@ -475,9 +634,16 @@ static int open_manifest_entry(struct manifest *p, uint32_t entry, struct error 
 int manifest_read(struct manifest *p, uint32_t entry, uint64_t offset, void *to, size_t len,
                   struct error *err)
 {
-        int r = open_manifest_entry(p, entry, err);
+        const struct manifest_source *s = &p->sources[entry];
+        int r = s->content ? 0 : open_manifest_entry(p, entry, err);
+        uint64_t begin = offset;
         char *at = to;
         ssize_t n;
+
+        if (s->content) {
+                memcpy(to, s->content + offset, len);
+                return 0;
+        }
 
         while (r == 0 && len) {
                 n = pread(p->fd, at, len, (off_t)offset);
@@ -491,6 +657,8 @@ int manifest_read(struct manifest *p, uint32_t entry, uint64_t offset, void *to,
                 offset += (uint64_t)n;
                 len -= (size_t)n;
         }
+        if (r == 0 && s->stamped)
+                stamp_piece(to, begin, (size_t)(at - (char *)to));
         return r;
 }
 
@@ -506,9 +674,13 @@ const char *manifest_place(const struct manifest *p, const char *cwd, const char
 
 void manifest_finish(struct manifest *p)
 {
-        for (uint32_t i = 0; i < p->manifest.n; i++)
+        for (uint32_t i = 0; i < p->manifest.n; i++) {
                 free(p->sources[i].path);
+                free(p->sources[i].content);
+        }
         free(p->sources);
+        free(p->label.name);
+        free(p->label.python.path);
         push_manifest_finish(&p->manifest);
         fd_close(p->fd);
         *p = (struct manifest)MANIFEST_INIT;

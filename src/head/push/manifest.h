@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Manifest: the files sent to the nodes by --push
+ * Manifest: the files sent to the nodes by --push, --stage and --venv
  *
  * A FILE or DIR of the command line keeps the place relative to the current directory; a path
  * outside lands under the last name. Folders are sent with all contents. A symbolic link stays a
  * link if it is relative and leads to a place in the same DIR; a link to a file elsewhere is sent
  * as a file. The named FILE or DIR may itself be a link: the target is sent.
  *
- * For one thread. Files are read for the hash, and again to be sent.
+ * For one thread. Files are read for the hash, unless remembered, and again to be sent.
  */
 #pragma once
 
@@ -16,14 +16,21 @@
 #include "head/term/diag.h"
 #include "wire/push_msg.h"
 
+struct hash_memory;
+
 /* The source of an entry, as of the time of hashing. */
 struct manifest_source {
         char *path; /* absolute */
-        uint64_t dev, ino;
-        int64_t mtime_ns;
+        uint64_t dev, ino, size;
+        int64_t mtime_ns, ctime_ns;
+        char *content;  /* is sent in place of the file's; NULL = the file's */
+        uint32_t stamp; /* of a .pyc: the time of its source, to be looked for; 0 = none */
+        bool stamped;   /* that time is replaced by PUSH_FILE_TIME */
 };
 
 struct manifest {
+        struct push_label label; /* use and limit are set by the caller, use first */
+        bool here_too;           /* nodes of this machine get a copy, too; set by the caller */
         struct push_manifest manifest;   /* sorted by path */
         struct manifest_source *sources; /* per entry */
         uint32_t files;
@@ -38,9 +45,25 @@ struct manifest {
                 .fd = -1                                                                           \
         }
 
-/* tick() is called while files are hashed, with the bytes done so far. */
+/* tick() is called while files are hashed, with the bytes done so far. @memory has hashes of files
+ * without a change; NULL = none. */
 struct manifest_watch {
         void (*tick)(void *ctx, uint64_t bytes);
+        void *ctx;
+        struct hash_memory *memory;
+};
+
+/* What is sent differs from the folder. All functions borrow. */
+struct manifest_edit {
+        /* Returns where a link leads on the nodes, malloc'ed; NULL: as in a plain folder. */
+        char *(*link)(void *ctx, const char *place, const char *target);
+        /* Returns the contents of a file on the nodes, malloc'ed; NULL: unchanged. */
+        char *(*content)(void *ctx, const char *place, const char *path, uint64_t size,
+                         size_t *ret_len);
+        /* Takes bytes of a file, as read for the hash. */
+        void (*read)(void *ctx, const char *place, const void *data, size_t len);
+        /* Takes the rights of a file. */
+        void (*file)(void *ctx, const char *place, unsigned mode);
         void *ctx;
 };
 
@@ -49,6 +72,10 @@ struct manifest_watch {
  * a file (HN232), two files in a place (HN233), too many (HN238), changed meanwhile (HN237). */
 int manifest_pack(struct manifest *p, const struct strv *paths, const char *cwd,
                   const struct manifest_watch *watch, struct diags *d);
+/* The same for the contents of the folder @dir, an absolute path, as @edit says. Times of sources
+ * in .pyc files become PUSH_FILE_TIME, or Python would compile all again on the nodes. */
+int manifest_pack_folder(struct manifest *p, const char *dir, const struct manifest_edit *edit,
+                         const struct manifest_watch *watch, struct diags *d);
 /* Reads bytes of a file. 0, or a negative errno with @err: HN_PUSH_CHANGED, changed since the hash,
  * or gone; HN_PUSH_UNREADABLE. */
 int manifest_read(struct manifest *p, uint32_t entry, uint64_t offset, void *to, size_t len,

@@ -2,7 +2,7 @@
 /*
  * Each node answers a push with `struct pushed`: error 0, or an errno value with folder and reason.
  * report_push() groups nodes with equal answers and prints a message per group; the error number
- * decides between three kinds of fault, each with a next step of its own.
+ * decides between kinds of fault, each with a next step of its own.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,29 +24,48 @@ static bool is_same_push_failure(const void *ctx, size_t a, size_t b)
         return x->error == y->error && !strcmp(x->folder, y->folder) && !strcmp(x->what, y->what);
 }
 
-enum push_fault { NO_ROOM, DAMAGED, OTHER };
+enum push_fault { NO_ROOM, DAMAGED, OTHER, NO_PLACE, NO_PYTHON, OTHER_PYTHON };
 
 static const struct push_message {
-        int id;
+        int id, exit;
         const char *fact, *help;
 } push_messages[] = {
-        [NO_ROOM] = { HN_PUSH_NO_ROOM, "no room for the pushed files",
+        [NO_ROOM] = { HN_PUSH_NO_ROOM, EX_UNAVAILABLE, "no room for the pushed files",
                       "free some space there, or name a larger file system in the nodes' "
-                      "XDG_CACHE_HOME; earlier runs keep their files below that folder" },
-        [DAMAGED] = { HN_PUSH_DAMAGED, "a pushed file has arrived damaged",
+                      "HNLAUNCH_STAGE_DIR; `hnlaunch stage --gc` removes what earlier runs left" },
+        [DAMAGED] = { HN_PUSH_DAMAGED, EX_UNAVAILABLE, "a pushed file has arrived damaged",
                       "the SHA-256 of the received file differs from that of the sent one: start "
                       "again; if the error returns, suspect the node's memory or disk" },
-        [OTHER] = { HN_PUSH_NOT_STORED, "cannot store the pushed files",
-                    "name a writable folder in the nodes' XDG_CACHE_HOME, or make the files "
+        [OTHER] = { HN_PUSH_NOT_STORED, EX_UNAVAILABLE, "cannot store the pushed files",
+                    "name a writable folder in the nodes' HNLAUNCH_STAGE_DIR, or make the files "
                     "reachable there and leave --push out" },
+        [NO_PLACE] = { HN_STAGE_NO_PLACE, EX_CANTCREAT, "no folder for the staged files",
+                       "name a writable folder of your own in the nodes' HNLAUNCH_STAGE_DIR" },
+        [NO_PYTHON] = { HN_VENV_NO_PYTHON, EX_UNAVAILABLE, "no Python of the environment",
+                        "install the same Python there, at the same path; or make the environment "
+                        "with a Python that all nodes have" },
+        [OTHER_PYTHON] = { HN_VENV_NO_PYTHON, EX_UNAVAILABLE,
+                           "another Python than that of the environment",
+                           "install the same release at this path; or make the environment with a "
+                           "Python that all nodes have" },
 };
 
 /* @error is an errno value of the node. The agent reports a wrong SHA-256 as EBADMSG. */
-static enum push_fault push_fault_of(uint32_t error)
+static enum push_fault push_fault_of(uint32_t error, enum push_use use)
 {
-        if (error == ENOSPC || error == EDQUOT)
+        switch (error) {
+        case ENOSPC:
+        case EDQUOT:
                 return NO_ROOM;
-        return error == EBADMSG ? DAMAGED : OTHER;
+        case EBADMSG:
+                return DAMAGED;
+        case ENOPKG:
+                return NO_PYTHON;
+        case ELIBBAD:
+                return OTHER_PYTHON;
+        default:
+                return use == PUSH_RANKS ? OTHER : NO_PLACE;
+        }
 }
 
 /* Adds a message on nodes with equal facts. */
@@ -54,10 +73,10 @@ static void report_push_group(struct diags *d, const struct job *j, const struct
                               const struct host_group *g)
 {
         const struct pushed *m = job_pushed(j, g->hosts[0]);
-        enum push_fault fault = push_fault_of(m->error);
+        enum push_fault fault = push_fault_of(m->error, job_push_use(j));
         const struct push_message *text = &push_messages[fault];
         char *names = hosts_fold(hosts, g->hosts, g->n), space[32];
-        struct diag *di = diag_add(d, text->id, EX_UNAVAILABLE, "%s on %s", text->fact, names);
+        struct diag *di = diag_add(d, text->id, text->exit, "%s on %s", text->fact, names);
 
         diag_place(di, "%s:%s", hosts->v[g->hosts[0]].name, m->folder);
         diag_row(di, "%s", *m->what ? m->what : strerror((int)m->error));

@@ -364,7 +364,7 @@ const struct error_id error_ids[] = {
         /* --push: faults of a path found before the start (head/push/manifest.c), then faults of a
          * node that stores the files (head/report/report_push.c). */
         { HN_PUSH_MISSING,
-          "a file of --push does not exist",
+          "a file of --push or --stage does not exist",
           "There is nothing at the path. Paths are relative to the current directory.",
           "Check the path, and that --push stands before the program." },
         { HN_PUSH_UNREADABLE,
@@ -384,13 +384,12 @@ const struct error_id error_ids[] = {
           "the pushed files cannot be stored on a node",
           "No folder of the node's cache can be written to: its file system is read-only, or its permissions do not "
           "allow it.",
-          "Name a writable folder in XDG_CACHE_HOME of the node, or make the files reachable there and leave --push "
+          "Name a writable folder in HNLAUNCH_STAGE_DIR of the node, or make the files reachable there and leave --push "
           "out." },
         { HN_PUSH_NO_ROOM,
           "a node has no room for the pushed files",
           "The file system of the node's cache is full, or the quota is used up.",
-          "Make room there, or name a larger file system in XDG_CACHE_HOME of the node. Copies that --push-keep left are "
-          "below hnlaunch/push of that folder." },
+          "Make room there (hnlaunch stage --gc), or name a larger file system in HNLAUNCH_STAGE_DIR of the node." },
         { HN_PUSH_DAMAGED,
           "a pushed file arrived damaged",
           "The SHA-256 of the bytes that arrived differs from that of the bytes that were sent.",
@@ -872,6 +871,38 @@ const struct error_id error_ids[] = {
           "With --preflight a check of a node warns: a limit is low, or the node differs from most others; or the node has "
           "not answered in time. The launch goes on.",
           "`hnlaunch check` with the same options shows all checks and the next steps." },
+        { HN_VENV_NOT_ONE,
+          "the folder of --venv is not a virtual environment",
+          "There is no such folder, or it has no pyvenv.cfg, or its bin/python leads nowhere.",
+          "Name the folder that python -m venv or uv venv has made." },
+        { HN_VENV_CONDA,
+          "the folder of --venv is an environment of conda",
+          "Files of such an environment have its place in them, so a copy elsewhere does not work.",
+          "Make a virtual environment with its Python (python -m venv DIR), or unpack it with conda-pack on the nodes." },
+        { HN_VENV_LEADS_OUT,
+          "the environment of --venv leads to files outside of it (warning)",
+          "An editable install, a .pth file or a link names a path outside, which is not sent; or a library has the "
+          "path of the environment in it. The message has the files.",
+          "Install the package without -e, or bring the files with --push." },
+        { HN_VENV_NO_PYTHON,
+          "a node does not have the Python of the environment",
+          "A virtual environment uses the Python that made it, from outside of the environment. On the node there is "
+          "no file at this path, or another one: its size or its SHA-256 differs.",
+          "Install the same Python at the same path, or make the environment with a Python that all nodes have." },
+        { HN_VENV_OTHER_MACHINE,
+          "the environment of --venv is for another kind of machine",
+          "The libraries of the environment are for the architecture of this machine, and a node has another.",
+          "Leave the node out, or start hnlaunch on a machine of its kind." },
+        { HN_VENV_SET_USER_ID,
+          "set-user-ID files are sent without this right (warning)",
+          "A copy belongs to you and has no more rights than you.",
+          "Install a program that needs other rights on the nodes." },
+        { HN_STAGE_NO_PLACE,
+          "a node has no folder for staged files",
+          "None of HNLAUNCH_STAGE_DIR, /tmp, /var/tmp and the cache folder of the node can be written to, or the folder "
+          "hnlaunch-stage-UID there is a link or belongs to another user, or programs cannot be run there (noexec). "
+          "The message has the first of them with the reason.",
+          "Name a folder of your own in HNLAUNCH_STAGE_DIR of the node." },
         /* holds */
         { HN_HOLD_USED,
           "a run uses the hold of these hosts",
@@ -1380,7 +1411,7 @@ const char *error_ids_title(int number)
                 [3] = "Plan and start",
                 [4] = "PyTorch's store",
                 [5] = "Ranks",
-                [6] = "GPUs, fitness of nodes, holds",
+                [6] = "GPUs, fitness of nodes, staged files, holds",
                 [7] = "Options and configuration",
                 [8] = "Runs",
                 [9] = "Records and limits",

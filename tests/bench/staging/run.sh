@@ -31,7 +31,7 @@ while getopts b:n:s:f:r:w:o: opt; do
 done
 TMP=$(mktemp -d "${TMPDIR:-/tmp}/hnstaging.XXXXXX")
 export LAB_DIR=$TMP/lab LAB_NET=${LAB_NET:-10.66} LAB_PRIVATE="/dev/shm /run $TMP/cache"
-export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
+export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache HNLAUNCH_STAGE_DIR=$TMP/cache"
 LAB=$ROOT/tests/lab/lab
 trap '"$LAB" down >/dev/null 2>&1; rm -rf "$TMP"' EXIT
 mkdir "$TMP/cache" "$TMP/work"
@@ -84,7 +84,7 @@ measure() { # NAME FUNCTION
 fresh() {
     local i
     for ((i = 1; i <= most; i++)); do
-        "$LAB" exec "$(printf 'node%03d' "$i")" sh -c "rm -rf $TMP/cache/data $TMP/cache/hnlaunch/push"
+        "$LAB" exec "$(printf 'node%03d' "$i")" sh -c "rm -rf $TMP/cache/data $TMP/cache/hnlaunch-stage-0"
     done
 }
 

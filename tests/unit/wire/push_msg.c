@@ -21,6 +21,12 @@ static struct frame encode_offer(struct buf *b)
                                 .node = 7,
                                 .silence_ms = 30000,
                                 .keep = 1,
+                                .full = 1,
+                                .label = { PUSH_VENV,
+                                           1ULL << 40,
+                                           { 9, 8 },
+                                           (char *)"/home/me/.venv",
+                                           { (char *)"/usr/bin/python3", 7, { 6 } } },
                                 .manifest = { entries, ARRAY_SIZE(entries) } };
 
         for (size_t i = 0; i < ARRAY_SIZE(entries); i++)
@@ -41,6 +47,13 @@ TEST(an_offer_comes_back_as_sent)
         assert_int_equal(got.node, 7);
         assert_int_equal(got.silence_ms, 30000);
         assert_int_equal(got.keep, 1);
+        assert_int_equal(got.label.use, PUSH_VENV);
+        assert_int_equal(got.full, 1);
+        assert_true(got.label.limit == 1ULL << 40);
+        assert_true(got.label.sha[0] == 9 && got.label.sha[1] == 8);
+        assert_string_equal(got.label.name, "/home/me/.venv");
+        assert_string_equal(got.label.python.path, "/usr/bin/python3");
+        assert_true(got.label.python.size == 7 && got.label.python.sha[0] == 6);
         assert_int_equal(got.manifest.n, ARRAY_SIZE(entries));
         for (uint32_t i = 0; i < got.manifest.n; i++) {
                 assert_int_equal(got.manifest.v[i].kind, entries[i].kind);

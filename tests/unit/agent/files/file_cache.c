@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "agent/files/cache_dir.h"
+#include "agent/files/stage_copies.h"
 #include "base/fd.h"
 #include "base/strv.h"
 #include "lib/unit.h"
@@ -70,13 +71,13 @@ static int setup(void **state UNUSED)
         links_left = UINT_MAX;
         home = xasprintf("%s/hnstash.XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
         assert_non_null(mkdtemp(home));
-        return setenv("XDG_CACHE_HOME", home, 1);
+        return setenv("HNLAUNCH_STAGE_DIR", home, 1);
 }
 
 /* Fails, and so the test, when something of a push is left. */
 static int teardown(void **state UNUSED)
 {
-        char *folder = xasprintf("%s/hnlaunch", home);
+        char *folder = cache_dir(0);
         int r = 0;
 
         if (rmdir(folder) < 0 && errno != ENOENT)
@@ -92,6 +93,7 @@ static int teardown(void **state UNUSED)
 static struct push_offer offer(const char *run, uint32_t node, const char *text)
 {
         struct push_offer m = { .node = node,
+                                .full = 1,
                                 .manifest = { xcalloc(3, sizeof(struct push_entry)), 3 } };
         static const char *const names[] = { "a", "d", "d/twin" };
 
@@ -324,6 +326,7 @@ TEST_WITH(setup, teardown, files_of_a_dead_agent_are_removed)
         assert_null(file_cache_abandoned(s.root, s.id, "run")); /* it lives: nothing happens */
         assert_int_equal(put(&s, 2, "llo", &why), 0);
         s.lock = fd_close(s.lock); /* as the kernel would */
+        s.owner = fd_close(s.owner);
         assert_null(file_cache_abandoned(s.root, s.id, "run"));
         assert_int_not_equal(access(s.root, F_OK), 0);
         file_cache_close(&s, NULL);
@@ -331,13 +334,13 @@ TEST_WITH(setup, teardown, files_of_a_dead_agent_are_removed)
 
 TEST_WITH(setup, teardown, no_place_is_a_failure_with_its_name)
 {
-        char *file = xasprintf("%s/hnlaunch", home), *root;
+        char *file = xasprintf("%s/hnlaunch", home);
         struct pushed why;
         int fd = open(file, O_WRONLY | O_CREAT, 0600);
 
         assert_true(fd >= 0);
         close(fd);
-        assert_int_equal(cache_dir_open(file, false, "w", &root, &why), -ENOTDIR);
+        assert_int_equal(cache_dir_open(file, false, "w", &why), -ENOTDIR);
         assert_int_equal(why.error, ENOTDIR);
         assert_string_equal(why.folder, file);
         assert_int_equal(unlink(file), 0);
@@ -361,9 +364,9 @@ TEST_WITH(setup, teardown, folders_that_another_job_removed_are_made_again)
         struct pushed why;
         uint32_t holder;
 
-        assert_int_equal(cache_dir_open(folder, false, "w", &s.root, &why), 0);
-        remove_folder(s.root, "file");
-        remove_folder(s.root, "");
+        assert_int_equal(cache_dir_open(folder, false, "w", &why), 0);
+        remove_folder(folder, "file");
+        remove_folder(folder, "");
         assert_int_equal(file_cache_look(&s, false, &holder, &why), 0);
         remove_folder(s.root, "file");
         assert_int_equal(put(&s, 0, "hello", &why), 0);
@@ -446,17 +449,15 @@ TEST_WITH(setup, teardown, a_place_without_locks_is_passed_over)
 {
         CLEANUP(free_textp) char *folder = cache_dir(0);
         struct pushed why;
-        char *root;
 
         no_locks = true;
-        assert_int_equal(cache_dir_open(folder, false, "w", &root, &why), -ENOLCK);
+        assert_int_equal(cache_dir_open(folder, false, "w", &why), -ENOLCK);
         assert_int_equal(why.error, ENOLCK);
         assert_non_null(strstr(why.what, "locks"));
         no_locks = false;
-        assert_int_equal(cache_dir_open(folder, false, "w", &root, &why), 0);
-        remove_folder(root, "file");
-        remove_folder(root, "");
-        free(root);
+        assert_int_equal(cache_dir_open(folder, false, "w", &why), 0);
+        remove_folder(folder, "file");
+        remove_folder(folder, "");
 }
 
 /* Everybody can make names in /var/tmp: this one leads elsewhere. */
@@ -464,13 +465,144 @@ TEST_WITH(setup, teardown, nothing_is_written_into_a_folder_of_others)
 {
         char *elsewhere = xasprintf("%s/elsewhere", home), *folder = xasprintf("%s/link", home);
         struct pushed why;
-        char *root;
 
         assert_int_equal(mkdir(elsewhere, 0700), 0);
         assert_int_equal(symlink(elsewhere, folder), 0);
-        assert_int_equal(cache_dir_open(folder, false, "w", &root, &why), -ENOTDIR);
+        assert_int_equal(cache_dir_open(folder, false, "w", &why), -ENOTDIR);
         assert_int_equal(unlink(folder), 0);
         assert_int_equal(rmdir(elsewhere), 0); /* it is empty */
         free(elsewhere);
         free(folder);
+}
+
+/* The same files as a copy that stays. */
+static struct file_cache open_staged(const char *run, uint32_t node, bool full)
+{
+        struct file_cache s = FILE_CACHE_INIT;
+        struct push_offer m = offer(run, node, "hello");
+        struct buf b = BUF_INIT;
+
+        m.label.use = PUSH_STAGE;
+        m.label.name = xstrdup("/from");
+        push_manifest_put(&b, &m.manifest);
+        crypto_hash_sha256(m.label.sha, buf_data(&b), buf_len(&b));
+        buf_finish(&b);
+        m.full = full;
+        if (!full)
+                push_manifest_finish(&m.manifest);
+        file_cache_offer(&s, &m);
+        return s;
+}
+
+static void stage(const char *run)
+{
+        struct file_cache s = open_staged(run, 0, true);
+        struct pushed why;
+        uint32_t holder;
+
+        assert_int_equal(file_cache_look(&s, false, &holder, &why), 0);
+        assert_int_equal(put(&s, 0, "hello", &why), 0);
+        assert_int_equal(file_cache_finish(&s, &why), 0);
+        has(&s, "d/twin", "hello");
+        file_cache_close(&s, NULL);
+}
+
+static void remove_staged(void)
+{
+        const struct stage_order all = { .remove = 1, .limit = 1 };
+        struct staged left;
+
+        stage_copies_run(&all, &left);
+        assert_int_equal(left.n, 1);
+        assert_string_equal(left.v[0].name, "/from");
+        assert_int_equal(left.v[0].bytes, 10);
+        assert_int_equal(left.v[0].files, 2);
+        assert_true(left.v[0].removed);
+        staged_finish(&left);
+}
+
+TEST_WITH(setup, teardown, a_staged_folder_is_found_by_its_hash)
+{
+        struct file_cache s = open_staged("run", 0, false);
+        struct pushed why;
+        struct stat st;
+        uint32_t holder;
+
+        assert_int_equal(file_cache_look(&s, false, &holder, &why), FILE_CACHE_UNKNOWN);
+        file_cache_close(&s, NULL);
+        stage("run");
+        s = open_staged("run2", 3, false);
+        assert_int_equal(file_cache_look(&s, false, &holder, &why), 0);
+        assert_true(file_cache_complete(&s));
+        assert_int_equal(file_cache_finish(&s, &why), 0);
+        has(&s, "a", "hello");
+        assert_int_equal(stat(s.tree, &st), 0);
+        assert_int_equal(st.st_mode & 0222, 0);
+        file_cache_close(&s, NULL);
+        remove_staged();
+}
+
+TEST_WITH(setup, teardown, a_staged_folder_in_use_is_not_removed)
+{
+        const struct stage_order all = { .remove = 1, .limit = 1, .max_age_s = 1 };
+        struct file_cache s;
+        struct staged left;
+        struct pushed why;
+        uint32_t holder;
+
+        stage("run");
+        s = open_staged("run2", 0, false);
+        assert_int_equal(file_cache_look(&s, false, &holder, &why), 0);
+        stage_copies_run(&all, &left);
+        assert_true(left.n == 1 && left.v[0].in_use && !left.v[0].removed);
+        staged_finish(&left);
+        has(&s, "a", "hello");
+        file_cache_close(&s, NULL);
+        remove_staged();
+}
+
+/* The agent and its guard were killed, so that nobody has cleaned up. */
+TEST_WITH(setup, teardown, an_unfinished_folder_goes_with_the_next_start)
+{
+        struct file_cache s = open_staged("run", 0, true);
+        struct pushed why;
+        uint32_t holder;
+
+        assert_int_equal(file_cache_look(&s, false, &holder, &why), 0);
+        assert_int_equal(put(&s, 0, "he", &why), 0);
+        s.lock = fd_close(s.lock); /* as the kernel would */
+        s.owner = fd_close(s.owner);
+        assert_int_equal(access(s.tree, F_OK), 0);
+        stage("run2");
+        assert_int_not_equal(access(s.tree, F_OK), 0);
+        assert_int_not_equal(access(s.temp, F_OK), 0);
+        assert_int_not_equal(access(s.claim, F_OK), 0);
+        remove_staged();
+        file_cache_close(&s, NULL);
+}
+
+TEST_WITH(setup, teardown, another_python_is_told_and_the_same_is_read_once)
+{
+        static const char text[] = "a Python";
+        char *path = xasprintf("%s/python", home), *note = xasprintf("%s/id.python", home);
+        struct push_python python = { .path = path, .size = strlen(text) };
+        struct pushed why;
+        FILE *f = fopen(path, "w");
+
+        assert_non_null(f);
+        fputs(text, f);
+        fclose(f);
+        crypto_hash_sha256(python.sha, (const unsigned char *)text, strlen(text));
+        assert_int_equal(stage_check_python(&python, home, "id", &why), 0);
+        python.sha[0] ^= 1; /* is not compared any more */
+        assert_int_equal(stage_check_python(&python, home, "id", &why), 0);
+        assert_int_equal(stage_check_python(&python, NULL, NULL, &why), -ELIBBAD);
+        assert_string_equal(why.folder, path);
+        python.size++;
+        assert_int_equal(stage_check_python(&python, home, "id", &why), -ELIBBAD);
+        unlink(path);
+        assert_int_equal(stage_check_python(&python, home, "id", &why), -ENOPKG);
+        unlink(note);
+        free(note);
+        free(path);
 }

@@ -107,8 +107,9 @@ TEST(a_refusal_names_the_commands_that_have_it)
                 { "logs --ppn 3",
                   "--ppn is an option of run, plan, check, rerun, hold and config, not of logs" },
                 { "logs --ppn 3", "hnlaunch logs -h lists the options of logs" },
-                { "ps -H nix", "-H is an option of run, plan, check, rerun, hosts, trust, hold "
-                               "and config, not of ps" },
+                { "ps -H nix",
+                  "-H is an option of run, plan, check, rerun, hosts, trust, hold, stage "
+                  "and config, not of ps" },
                 { "-w a --follow true", "--follow is an option of logs, not of run" },
                 { "-w a --follow true", "hnlaunch logs --follow ..." },
                 { "stop --dry-run k", "--dry-run is an option of run and plan, not of stop" },

@@ -45,7 +45,9 @@ static int set_up(void **state UNUSED)
                         .path = path,
                         .dev = st.st_dev,
                         .ino = st.st_ino,
-                        .mtime_ns = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec
+                        .size = (uint64_t)st.st_size,
+                        .mtime_ns = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec,
+                        .ctime_ns = st.st_ctim.tv_sec * INT64_C(1000000000) + st.st_ctim.tv_nsec
                 };
         }
         return 0;

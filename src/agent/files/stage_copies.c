@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Folders are found by their notes, ROOT/ID.keep, in all places of cache_dir(). A folder is in use
+ * while its lock is shared. How much a root holds is the sum of its contents, each of which counts
+ * once, whatever number of folders link it.
+ */
+#include "agent/files/stage_copies.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sodium/crypto_hash_sha256.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/files/cache_dir.h"
+#include "base/fd.h"
+#include "base/memory.h"
+
+enum { NOTE_MAX = PUSH_PATH_MAX + 100, READ_SIZE = 64 << 10 };
+
+/* --- notes ------------------------------------------------------------------------------------ */
+
+int stage_write_note(const char *root, const char *id, const struct push_offer *o)
+{
+        CLEANUP(free_textp) char *path = xasprintf("%s/%s.keep", root, id);
+        CLEANUP(fd_closep)
+        int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+                      0600);
+        uint64_t bytes = 0, files = 0;
+        CLEANUP(free_textp) char *text = NULL;
+
+        for (uint32_t i = 0; i < o->manifest.n; i++) {
+                bytes += o->manifest.v[i].kind == PUSH_FILE ? o->manifest.v[i].size : 0;
+                files += o->manifest.v[i].kind == PUSH_FILE;
+        }
+        text = xasprintf("%u %" PRIu64 " %" PRIu64 " %s", o->label.use, bytes, files,
+                         o->label.name ? o->label.name : "");
+        return fd < 0 ? -errno : fd_write_all(fd, text, strlen(text));
+}
+
+void stage_mark_used(const char *root, const char *id)
+{
+        CLEANUP(free_textp) char *path = xasprintf("%s/%s.keep", root, id);
+
+        utimensat(AT_FDCWD, path, NULL, 0);
+}
+
+static bool is_in_use(const char *root, const char *id)
+{
+        CLEANUP(free_textp) char *path = xasprintf("%s/%s.lock", root, id);
+        CLEANUP(fd_closep) int fd = open(path, O_RDWR | O_CLOEXEC);
+
+        return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0;
+}
+
+/* Reads the note @name of the folder @dir. False: it is none, or its folder is gone. */
+static bool read_note(const char *root, int dir, const char *name, struct staged_copy *to)
+{
+        size_t n = strlen(name), tail = strlen(".keep");
+        CLEANUP(free_textp) char *id = n > tail ? xstrndup(name, n - tail) : NULL;
+        CLEANUP(free_textp) char *text = NULL;
+        struct stat st;
+        unsigned use = PUSH_RANKS;
+        int at = 0;
+
+        if (!id || strcmp(name + n - tail, ".keep") != 0 || faccessat(dir, id, F_OK, 0) < 0 ||
+            fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+            fd_read_regular(dir, name, NOTE_MAX, &text, NULL) < 0)
+                return false;
+        /* Notes of earlier versions are empty. */
+        if (sscanf(text, "%u %" SCNu64 " %" SCNu64 " %n", &use, &to->bytes, &to->files, &at) < 3 ||
+            use >= PUSH_USES)
+                use = PUSH_RANKS;
+        to->use = (uint8_t)use;
+        to->folder = xasprintf("%s/%s", root, id);
+        to->name = xstrdup(text + at);
+        to->age_s = (uint64_t)MAX(time(NULL) - st.st_mtime, (time_t)0);
+        to->in_use = is_in_use(root, id);
+        return true;
+}
+
+/* Adds the folders of a root. */
+static void list_root(const char *root, struct staged *to)
+{
+        DIR *d = cache_dir_is_usable(root, false) ? opendir(root) : NULL;
+        struct dirent *e;
+
+        while (d && to->n < STAGED_MAX && (e = readdir(d))) {
+                struct staged_copy c = { 0 };
+
+                if (*e->d_name == '.' || !read_note(root, dirfd(d), e->d_name, &c))
+                        continue;
+                to->v = xrealloc(to->v, to->n + 1, sizeof(*to->v));
+                to->v[to->n++] = c;
+        }
+        if (d)
+                closedir(d);
+}
+
+/* --- removing --------------------------------------------------------------------------------- */
+
+/* Returns the bytes of all contents of a root. */
+static uint64_t count_bytes(const char *root)
+{
+        CLEANUP(free_textp) char *path = xasprintf("%s/file", root);
+        DIR *d = opendir(path);
+        struct dirent *e;
+        uint64_t sum = 0;
+        struct stat st;
+
+        while (d && (e = readdir(d)))
+                if (*e->d_name != '.' &&
+                    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+                        sum += (uint64_t)st.st_size;
+        if (d)
+                closedir(d);
+        return sum;
+}
+
+static bool remove_staged_copy(const char *root, struct staged_copy *c)
+{
+        c->removed =
+                !c->in_use && !c->removed && cache_remove_kept(root, strrchr(c->folder, '/') + 1);
+        return c->removed;
+}
+
+/* Returns the removable folder with the oldest use; NULL = none. */
+static struct staged_copy *find_oldest_copy(const struct staged *all, const bool *tried,
+                                            bool pushed)
+{
+        struct staged_copy *oldest = NULL;
+
+        for (uint32_t i = 0; i < all->n; i++)
+                if (!tried[i] && !all->v[i].in_use && !all->v[i].removed &&
+                    (pushed || all->v[i].use != PUSH_RANKS) &&
+                    (!oldest || all->v[i].age_s > oldest->age_s))
+                        oldest = &all->v[i];
+        return oldest;
+}
+
+/* @pushed: also folders of --push-keep. */
+static void remove_oldest_copies(const char *root, struct staged *all, uint64_t need,
+                                 uint64_t limit, bool pushed)
+{
+        bool *tried = xcalloc(all->n + 1, sizeof(*tried));
+        uint64_t have = limit ? count_bytes(root) : 0;
+        struct staged_copy *c;
+        struct statvfs v;
+
+        for (;;) {
+                bool is_full = statvfs(root, &v) == 0 && (uint64_t)v.f_bavail * v.f_frsize < need;
+
+                if (!is_full && (!limit || have + need <= limit))
+                        break;
+                c = find_oldest_copy(all, tried, pushed);
+                if (!c)
+                        break;
+                tried[c - all->v] = true;
+                if (remove_staged_copy(root, c) && limit)
+                        have = count_bytes(root);
+        }
+        free(tried);
+}
+
+void stage_make_room(const char *root, uint64_t need, uint64_t limit)
+{
+        struct staged all = { 0 };
+
+        list_root(root, &all);
+        remove_oldest_copies(root, &all, need, limit, false);
+        staged_finish(&all);
+}
+
+void stage_copies_run(const struct stage_order *o, struct staged *ret)
+{
+        *ret = (struct staged){ 0 };
+        for (int i = 0; i < FILE_CACHE_PLACES; i++) {
+                CLEANUP(free_textp) char *root = cache_dir(i);
+                struct staged here = { 0 };
+
+                if (!root)
+                        continue;
+                if (o->remove)
+                        cache_sweep_dead(root);
+                list_root(root, &here);
+                for (uint32_t k = 0; k < here.n && o->remove && o->max_age_s; k++)
+                        if (here.v[k].age_s > o->max_age_s)
+                                remove_staged_copy(root, &here.v[k]);
+                if (o->remove)
+                        remove_oldest_copies(root, &here, 0, o->limit, true);
+                ret->v = xrealloc(ret->v, ret->n + here.n + 1, sizeof(*ret->v));
+                if (here.n)
+                        memcpy(ret->v + ret->n, here.v, here.n * sizeof(*here.v));
+                ret->n += here.n;
+                free(here.v);
+        }
+}
+
+/* --- the Python of an environment ------------------------------------------------------------- */
+
+static int hash_python(int fd, unsigned char sha[PUSH_SHA])
+{
+        CLEANUP(free_textp) char *buffer = xcalloc(1, READ_SIZE);
+        crypto_hash_sha256_state sum;
+        ssize_t n;
+
+        crypto_hash_sha256_init(&sum);
+        while ((n = read(fd, buffer, READ_SIZE)) > 0)
+                crypto_hash_sha256_update(&sum, (unsigned char *)buffer, (size_t)n);
+        crypto_hash_sha256_final(&sum, sha);
+        return n < 0 ? -errno : 0;
+}
+
+static int fail_python(struct pushed *ret, int error, const char *path, const char *why)
+{
+        *ret = (struct pushed){ .error = (uint32_t)error };
+        snprintf(ret->folder, sizeof(ret->folder), "%s", path);
+        snprintf(ret->what, sizeof(ret->what), "%s", why);
+        return -error;
+}
+
+int stage_check_python(const struct push_python *python, const char *root, const char *id,
+                       struct pushed *ret)
+{
+        CLEANUP(free_textp) char *path = root ? xasprintf("%s/%s.python", root, id) : NULL;
+        CLEANUP(free_textp) char *now = NULL, *before = NULL;
+        CLEANUP(fd_closep) int fd = -1, note = -1;
+        unsigned char sha[PUSH_SHA];
+        struct stat st;
+
+        if (!python->path || !*python->path)
+                return 0;
+        fd = open(python->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return fail_python(ret, ENOPKG, python->path, strerror(errno));
+        if ((uint64_t)st.st_size != python->size)
+                return fail_python(ret, ELIBBAD, python->path, "its size is another one");
+        now = xasprintf("%s %ju %ju %ju %jd.%09ld %jd.%09ld\n", python->path, (uintmax_t)st.st_dev,
+                        (uintmax_t)st.st_ino, (uintmax_t)st.st_size, (intmax_t)st.st_mtim.tv_sec,
+                        st.st_mtim.tv_nsec, (intmax_t)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
+        if (path && fd_read_regular(AT_FDCWD, path, NOTE_MAX, &before, NULL) == 0 &&
+            !strcmp(now, before))
+                return 0;
+        if (hash_python(fd, sha) < 0)
+                return fail_python(ret, ENOPKG, python->path, strerror(errno));
+        if (memcmp(sha, python->sha, PUSH_SHA) != 0)
+                return fail_python(ret, ELIBBAD, python->path, "its contents are others");
+        if (path)
+                note = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (note >= 0)
+                fd_write_all(note, now, strlen(now));
+        return 0;
+}

@@ -1,0 +1,553 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * venv_pack() reads pyvenv.cfg, finds the Python outside, and packs the folder with an edit: links
+ * and the few texts with paths into the environment are changed on the way, everything else is sent
+ * unchanged. Paths in texts are compared with the real path of the environment and with the path at
+ * creation, which bin/activate names.
+ */
+#include "head/push/venv.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium/crypto_hash_sha256.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/error_number.h"
+#include "base/exit_code.h"
+#include "base/fd.h"
+#include "base/memory.h"
+#include "head/push/hash_memory.h"
+
+enum {
+        TEXT_MAX = 1 << 20, /* larger files are no texts to be changed */
+        OUTSIDE_MAX = 20,   /* paths in the warning */
+        READ_SIZE = 1 << 20,
+};
+
+struct venv {
+        char *dir, *made; /* real path; path at creation, may be equal */
+        char *python;     /* the Python outside */
+        struct strv outside, set_user_id, rpaths;
+        struct diags *d;
+};
+
+/* --- paths ------------------------------------------------------------------------------------ */
+
+/* Returns the part of @path inside of @dir, without a slash at the beginning; NULL = outside. */
+static const char *find_inside(const char *dir, const char *path)
+{
+        size_t n = strlen(dir);
+
+        if (strncmp(path, dir, n) != 0 || (path[n] && path[n] != '/'))
+                return NULL;
+        return path + n + strspn(path + n, "/");
+}
+
+static const char *find_inside_any(const struct venv *v, const char *path)
+{
+        const char *inside = find_inside(v->dir, path);
+
+        return inside ? inside : find_inside(v->made, path);
+}
+
+/* Returns the way from the folder of @place to @inside, both relative to the environment. */
+static char *relative_way(const char *place, const char *inside)
+{
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
+
+        for (const char *p = strchr(place, '/'); p; p = strchr(p + 1, '/'))
+                buf_printf(&b, "../");
+        buf_printf(&b, "%s", *inside ? inside : ".");
+        return buf_steal(&b);
+}
+
+static void note_path(struct strv *to, const char *fmt, const char *place, const char *path)
+{
+        if (to->n < OUTSIDE_MAX)
+                strv_pushf(to, fmt, place, path);
+}
+
+/* --- scripts ---------------------------------------------------------------------------------- */
+
+/* Tells whether @path is a Python in the folder bin of the environment: returns its name, with
+ * *@ret_len; NULL = another program. */
+static const char *find_own_python(const char *dir, const char *path, size_t len, size_t *ret_len)
+{
+        CLEANUP(free_textp) char *text = xstrndup(path, len);
+        char *slash = strrchr(text, '/');
+        CLEANUP(free_textp) char *folder = slash ? xstrndup(text, (size_t)(slash - text)) : NULL;
+        CLEANUP(free_textp) char *bin = xasprintf("%s/bin", dir);
+        CLEANUP(free_textp) char *real = folder ? realpath(folder, NULL) : NULL;
+        CLEANUP(free_textp) char *real_bin = realpath(bin, NULL);
+
+        if (!slash || strncmp(slash + 1, "py", 2) != 0 ||
+            (strcmp(folder, bin) != 0 && (!real || !real_bin || strcmp(real, real_bin) != 0)))
+                return NULL;
+        *ret_len = strlen(slash + 1);
+        return path + (slash + 1 - text);
+}
+
+/* Finds interpreter and arguments of a first line, or of the two lines by which pip and uv start a
+ * Python with a long path, or blanks in the path. Returns the rest of the text; NULL = neither. */
+static const char *read_first_line(const char *text, const char **path, size_t *path_len,
+                                   const char **args, size_t *args_len)
+{
+        static const char exec[] = "#!/bin/sh\n'''exec' ", end[] = "\n' '''\n";
+        const char *rest, *tail;
+
+        if (!strncmp(text, exec, strlen(exec))) {
+                const char *p = text + strlen(exec);
+                bool quoted = *p == '"' || *p == '\'';
+
+                *path = p + quoted;
+                *path_len = quoted ? strcspn(*path, "\"'\n") : strcspn(*path, " \n");
+                *args = *path + *path_len + quoted;
+                tail = strstr(*args, " \"$0\"");
+                rest = strstr(*args, end);
+                if (!tail || !rest || tail > rest)
+                        return NULL;
+                *args_len = (size_t)(tail - *args);
+                return rest + strlen(end);
+        }
+        if (strncmp(text, "#!", 2) != 0)
+                return NULL;
+        *path = text + 2 + strspn(text + 2, " ");
+        rest = strchr(*path, '\n');
+        if (!rest)
+                return NULL;
+        *path_len = strcspn(*path, " \t\n");
+        *args = *path + *path_len;
+        *args_len = (size_t)(rest - *args);
+        return rest + 1;
+}
+
+char *venv_move_script(const char *dir, const char *text, size_t len, size_t *ret_len)
+{
+        const char *path, *args, *name, *rest;
+        size_t path_len, args_len, name_len;
+        struct buf b = BUF_INIT;
+
+        rest = read_first_line(text, &path, &path_len, &args, &args_len);
+        name = rest ? find_own_python(dir, path, path_len, &name_len) : NULL;
+        if (!name)
+                return NULL;
+        while (args_len && isspace((unsigned char)args[args_len - 1]))
+                args_len--;
+        /* For sh the quotes before and behind are empty, for Python all up to the second line is a
+         * text: the form of uv and virtualenv. */
+        buf_printf(&b,
+                   "#!/bin/sh\n'''exec' \"$(dirname -- \"$(realpath -- \"$0\")\")\"/'%.*s'%.*s "
+                   "\"$0\" \"$@\"\n' '''\n",
+                   (int)name_len, name, (int)args_len, args);
+        buf_append(&b, rest, len - (size_t)(rest - text));
+        *ret_len = buf_len(&b);
+        return buf_steal(&b);
+}
+
+/* Replaces each mention of the environment's path by @with, within quotes or without. NULL = there
+ * is none. */
+static char *replace_paths(const char *text, const char *const paths[2], const char *with,
+                           size_t *ret_len)
+{
+        struct buf b = BUF_INIT;
+        bool any = false;
+
+        while (*text) {
+                size_t n = 0, quotes = *text == '"' || *text == '\'';
+
+                for (int i = 0; i < 2 && !n; i++) {
+                        size_t len = strlen(paths[i]);
+
+                        if (!strncmp(text + quotes, paths[i], len) &&
+                            !strchr("/._-", text[quotes + len]) &&
+                            !isalnum((unsigned char)text[quotes + len]))
+                                n = quotes + len;
+                }
+                if (n && quotes && text[n] == *text)
+                        n++;
+                else if (quotes)
+                        n = 0;
+                if (n)
+                        buf_printf(&b, "%s", with);
+                else
+                        buf_append(&b, text, 1);
+                any |= n > 0;
+                text += n ? n : 1;
+        }
+        *ret_len = buf_len(&b);
+        if (any)
+                return buf_steal(&b);
+        buf_finish(&b);
+        return NULL;
+}
+
+/* Lets `activate` find the environment by the script's own place. Ranks do not need this. */
+static char *move_activate(const struct venv *v, const char *name, const char *text, size_t *len)
+{
+        static const struct {
+                const char *name, *with;
+        } kinds[] = {
+                { "activate", "\"$(cd \"$(dirname \"${BASH_SOURCE:-$0}\")/..\" && pwd)\"" },
+                { "activate.fish", "(dirname (dirname (realpath (status filename))))" },
+                { "activate.csh", "\"$VIRTUAL_ENV\"" },
+        };
+        const char *const paths[2] = { v->made, v->dir };
+
+        for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+                if (!strcmp(name, kinds[i].name))
+                        return replace_paths(text, paths, kinds[i].with, len);
+        return NULL;
+}
+
+/* --- other texts ------------------------------------------------------------------------------ */
+
+/* Leaves out the command by which the environment was made, with the path. */
+static char *move_config(const char *text, size_t *ret_len)
+{
+        struct buf b = BUF_INIT;
+
+        while (*text) {
+                size_t n = strcspn(text, "\n"), line = n + (text[n] == '\n');
+
+                if (strncmp(text, "command", 7) != 0 || !strchr(" =", text[7]))
+                        buf_append(&b, text, line);
+                text += line;
+        }
+        *ret_len = buf_len(&b);
+        return buf_steal(&b);
+}
+
+/* Makes paths into the environment relative, and notes others. NULL = nothing changes. */
+static char *move_pth(struct venv *v, const char *place, const char *text, size_t *ret_len)
+{
+        struct buf b = BUF_INIT;
+        bool any = false;
+
+        while (*text) {
+                size_t n = strcspn(text, "\n"), line = n + (text[n] == '\n');
+                CLEANUP(free_textp) char *path = xstrndup(text, n);
+                const char *inside = *path == '/' ? find_inside_any(v, path) : NULL;
+
+                if (inside) {
+                        CLEANUP(free_textp) char *way = relative_way(place, inside);
+
+                        buf_printf(&b, "%s%s", way, line > n ? "\n" : "");
+                        any = true;
+                } else {
+                        buf_append(&b, text, line);
+                }
+                if (*path == '/' && !inside)
+                        note_path(&v->outside, "%s names %s", place, path);
+                text += line;
+        }
+        *ret_len = buf_len(&b);
+        if (any)
+                return buf_steal(&b);
+        buf_finish(&b);
+        return NULL;
+}
+
+/* Notes the folder of an editable install with a finder of setuptools: MAPPING = {'pkg':
+ * '/path'}. */
+static void note_finder(struct venv *v, const char *place, const char *text)
+{
+        const char *map = strstr(text, "MAPPING"), *path = map ? strstr(map, ": '/") : NULL;
+        CLEANUP(free_textp) char *outside = NULL;
+
+        if (!path)
+                return;
+        outside = xstrndup(path + 3, strcspn(path + 3, "'"));
+        if (!find_inside_any(v, outside))
+                note_path(&v->outside, "%s names %s", place, outside);
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+        size_t n = strlen(text), k = strlen(end);
+
+        return n >= k && !strcmp(text + n - k, end);
+}
+
+/* --- the edit of the manifest ----------------------------------------------------------------- */
+
+/* The Python of the environment stays a link to the Python outside; links with whole paths become
+ * relative. */
+static char *edit_link(void *ctx, const char *place, const char *target)
+{
+        struct venv *v = ctx;
+        const char *name = strrchr(place, '/');
+        CLEANUP(free_textp) char *path = NULL, *real = NULL;
+        const char *inside = *target == '/' ? find_inside_any(v, target) : NULL;
+        struct stat st;
+
+        if (inside)
+                return relative_way(place, inside);
+        if (*target != '/' && !strstr(target, "../.."))
+                return NULL;
+        path = xasprintf("%s/%s", v->dir, place);
+        real = realpath(path, NULL);
+        if (name && !strncmp(place, "bin/py", 6) && real && v->python && !find_inside(v->dir, real))
+                return xstrdup(v->python);
+        if (*target != '/' || stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
+                return NULL;
+        note_path(&v->outside, "%s leads to %s", place, target);
+        return xstrdup(target);
+}
+
+static bool is_edited(const char *place)
+{
+        const char *name = strrchr(place, '/') ? strrchr(place, '/') + 1 : place;
+
+        return !strncmp(place, "bin/", 4) || !strcmp(place, "pyvenv.cfg") ||
+               ends_with(name, ".pth") || ends_with(name, ".egg-link") ||
+               !strncmp(name, "__editable___", 13);
+}
+
+static char *edit_content(void *ctx, const char *place, const char *path, uint64_t size,
+                          size_t *ret_len)
+{
+        CLEANUP(free_textp) char *text = NULL;
+        struct venv *v = ctx;
+        size_t len;
+
+        if (size > TEXT_MAX || !is_edited(place) ||
+            fd_read_regular(AT_FDCWD, path, TEXT_MAX, &text, &len) < 0 || memchr(text, '\0', len))
+                return NULL;
+        if (!strcmp(place, "pyvenv.cfg"))
+                return move_config(text, ret_len);
+        if (!strncmp(place, "bin/activate", 12))
+                return move_activate(v, place + 4, text, ret_len);
+        if (!strncmp(place, "bin/", 4))
+                return venv_move_script(strncmp(text, "#!", 2) || !strstr(text, v->made) ? v->dir
+                                                                                         : v->made,
+                                        text, len, ret_len);
+        if (ends_with(place, ".py")) {
+                note_finder(v, place, text);
+                return NULL;
+        }
+        return move_pth(v, place, text, ret_len);
+}
+
+/* Notes libraries with the path of the environment: a run path, as a rule. */
+static void look_for_rpath(void *ctx, const char *place, const void *data, size_t len)
+{
+        struct venv *v = ctx;
+        size_t n = v->rpaths.n;
+
+        if (!strstr(place, ".so") || (n && !strcmp(v->rpaths.v[n - 1], place)))
+                return;
+        if (memmem(data, len, v->dir, strlen(v->dir)) ||
+            memmem(data, len, v->made, strlen(v->made)))
+                note_path(&v->rpaths, "%s%s", place, "");
+}
+
+static void note_rights(void *ctx, const char *place, unsigned mode)
+{
+        struct venv *v = ctx;
+
+        if (mode & (S_ISUID | S_ISGID))
+                note_path(&v->set_user_id, "%s%s", place, "");
+}
+
+/* --- the Python ------------------------------------------------------------------------------- */
+
+/* Returns the value of a line of pyvenv.cfg, malloc'ed; NULL = none. */
+static char *read_config_line(const char *text, const char *key)
+{
+        size_t n = strlen(key);
+
+        for (; text; text = strchr(text, '\n'), text = text ? text + 1 : NULL) {
+                const char *p = text + n + strspn(text + n, " ");
+
+                if (strncmp(text, key, n) != 0 || *p != '=')
+                        continue;
+                p += 1 + strspn(p + 1, " ");
+                return xstrndup(p, strcspn(p, "\r\n"));
+        }
+        return NULL;
+}
+
+/* Returns the Python outside: the target of bin/python by the name in `home`, where Python looks
+ * for the standard library. NULL = none is left. */
+static char *find_python(const struct venv *v, const char *config)
+{
+        CLEANUP(free_textp) char *home = read_config_line(config, "home");
+        CLEANUP(free_textp) char *own = xasprintf("%s/bin/python", v->dir);
+        CLEANUP(free_textp) char *real = realpath(own, NULL);
+        CLEANUP(free_textp) char *named = NULL, *named_real = NULL;
+
+        /* A copy (venv --copies): pyvenv.cfg names the original. */
+        if (real && find_inside(v->dir, real)) {
+                free(real);
+                real = read_config_line(config, "executable");
+                if (!real)
+                        real = home ? xasprintf("%s/python3", home) : NULL;
+        }
+        if (!real)
+                return NULL;
+        named = home ? xasprintf("%s/%s", home, strrchr(real, '/') + 1) : NULL;
+        named_real = named ? realpath(named, NULL) : NULL;
+        return xstrdup(named_real && !strcmp(named_real, real) ? named : real);
+}
+
+/* Hashes the Python, or takes the hash from the memory. 0 or -errno. */
+static int describe_python(struct manifest *p, const char *path, struct hash_memory *memory)
+{
+        CLEANUP(free_textp) char *buffer = xcalloc(1, READ_SIZE);
+        CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        crypto_hash_sha256_state sum;
+        struct hash_key key;
+        struct stat st;
+        bool stamped;
+        ssize_t n;
+
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return -errno;
+        p->label.python.path = xstrdup(path);
+        p->label.python.size = (uint64_t)st.st_size;
+        key = (struct hash_key){
+                .dev = st.st_dev,
+                .ino = st.st_ino,
+                .size = (uint64_t)st.st_size,
+                .mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec,
+                .ctime_ns = (int64_t)st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec
+        };
+        if (memory && hash_memory_find(memory, &key, p->label.python.sha, &stamped))
+                return 0;
+        crypto_hash_sha256_init(&sum);
+        while ((n = read(fd, buffer, READ_SIZE)) > 0)
+                crypto_hash_sha256_update(&sum, (unsigned char *)buffer, (size_t)n);
+        crypto_hash_sha256_final(&sum, p->label.python.sha);
+        if (n == 0 && memory)
+                hash_memory_add(memory, &key, p->label.python.sha, false);
+        return n < 0 ? -errno : 0;
+}
+
+/* --- the whole -------------------------------------------------------------------------------- */
+
+/* Finds the path of the environment at creation, in bin/activate. */
+static char *find_made(const char *dir)
+{
+        CLEANUP(free_textp) char *path = xasprintf("%s/bin/activate", dir);
+        CLEANUP(free_textp) char *text = NULL;
+        const char *set = NULL;
+        size_t quotes;
+
+        if (fd_read_regular(AT_FDCWD, path, TEXT_MAX, &text, NULL) == 0)
+                for (set = strstr(text, "VIRTUAL_ENV="); set;
+                     set = strstr(set + 1, "VIRTUAL_ENV=")) {
+                        const char *p = set + strlen("VIRTUAL_ENV=");
+
+                        quotes = *p == '"' || *p == '\'';
+                        if (p[quotes] == '/')
+                                return xstrndup(p + quotes, strcspn(p + quotes, "\"';\n "));
+                }
+        return xstrdup(dir);
+}
+
+static int refuse_folder(struct diags *d, int id, const char *dir, const char *what,
+                         const char *help)
+{
+        diag_help(diag_add(d, id, EX_NOINPUT, "--venv: %s %s", dir, what), "%s", help);
+        return -EINVAL;
+}
+
+/* Reads pyvenv.cfg; malloc'ed. NULL: an error is in @d. */
+static char *read_config(const char *dir, struct diags *d)
+{
+        CLEANUP(free_textp) char *conda = xasprintf("%s/conda-meta", dir);
+        CLEANUP(free_textp) char *path = xasprintf("%s/pyvenv.cfg", dir);
+        char *text = NULL;
+
+        if (access(conda, F_OK) == 0) {
+                refuse_folder(
+                        d, HN_VENV_CONDA, dir, "is an environment of conda",
+                        "its files have the place of the environment in them, so it cannot "
+                        "be moved: make a virtual environment with its Python (python -m venv "
+                        "DIR), or unpack it with conda-pack on the nodes");
+                return NULL;
+        }
+        if (fd_read_regular(AT_FDCWD, path, TEXT_MAX, &text, NULL) < 0)
+                refuse_folder(
+                        d, HN_VENV_NOT_ONE, dir, "is not a virtual environment: no pyvenv.cfg",
+                        "name the folder that `python -m venv DIR` or `uv venv DIR` has made");
+        return text;
+}
+
+static void tell_list(struct diags *d, int id, const struct strv *rows, const char *text,
+                      const char *help)
+{
+        struct diag *w = rows->n ? diag_warn(d, id, "%s", text) : NULL;
+
+        for (size_t i = 0; i < rows->n; i++)
+                diag_row(w, "%s", rows->v[i]);
+        if (w)
+                diag_help(w, "%s", help);
+}
+
+static void tell_findings(struct venv *v)
+{
+        tell_list(v->d, HN_VENV_LEADS_OUT, &v->outside,
+                  "--venv: the environment leads to files outside of it",
+                  "they are not sent: ranks find them only where a node has them; install the "
+                  "package without -e, or bring it with --push");
+        tell_list(v->d, HN_VENV_LEADS_OUT, &v->rpaths,
+                  "--venv: libraries name the folder of the environment",
+                  "their run path may lead to files that a node does not have");
+        tell_list(v->d, HN_VENV_SET_USER_ID, &v->set_user_id,
+                  "--venv: set-user-ID and set-group-ID files are sent without these rights",
+                  "a program that needs them has to be installed on the nodes");
+}
+
+static void finish_venv(struct venv *v)
+{
+        free(v->dir);
+        free(v->made);
+        free(v->python);
+        strv_finish(&v->outside);
+        strv_finish(&v->set_user_id);
+        strv_finish(&v->rpaths);
+}
+
+int venv_pack(struct manifest *p, const char *dir, const char *cwd,
+              const struct manifest_watch *watch, struct diags *d)
+{
+        struct venv v = {
+                .outside = STRV_INIT, .set_user_id = STRV_INIT, .rpaths = STRV_INIT, .d = d
+        };
+        const struct manifest_edit edit = { .link = edit_link,
+                                            .content = edit_content,
+                                            .read = look_for_rpath,
+                                            .file = note_rights,
+                                            .ctx = &v };
+        CLEANUP(free_textp) char *full = *dir == '/' ? xstrdup(dir) : xasprintf("%s/%s", cwd, dir);
+        CLEANUP(free_textp) char *config = NULL;
+        int r = -EINVAL;
+
+        p->label.use = PUSH_VENV;
+        v.dir = realpath(full, NULL);
+        if (!v.dir)
+                return refuse_folder(d, HN_VENV_NOT_ONE, full, "does not exist",
+                                     "name the folder of a virtual environment");
+        config = read_config(v.dir, d);
+        if (config) {
+                v.made = find_made(v.dir);
+                v.python = find_python(&v, config);
+                r = v.python && describe_python(p, v.python, watch ? watch->memory : NULL) == 0
+                            ? manifest_pack_folder(p, v.dir, &edit, watch, d)
+                            : refuse_folder(d, HN_VENV_NOT_ONE, v.dir,
+                                            "has no Python: bin/python leads nowhere",
+                                            "make the environment anew with a Python that this "
+                                            "machine has");
+        }
+        if (r == 0)
+                tell_findings(&v);
+        finish_venv(&v);
+        return r;
+}

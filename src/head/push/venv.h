@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Venv: a virtual environment as a manifest for --venv
+ *
+ * The sent files do not depend on the place of the environment, and are right in any folder of the
+ * nodes: scripts of bin/ find Python beside themselves, .pth files and links name places inside by
+ * relative paths, and pyvenv.cfg keeps `home`, the Python outside, which is not sent. Paths out of
+ * the environment are told.
+ */
+#pragma once
+
+#include "head/push/manifest.h"
+
+/* Packs the environment @dir, relative to @cwd, into @p (MANIFEST_INIT), with its Python. 0, or
+ * -EINVAL with errors in @d: not a virtual environment (HN620), one of conda (HN621), or one of
+ * manifest_pack(). Warnings in @d: paths out of the environment (HN622), and set-user-ID files
+ * (HN625). */
+int venv_pack(struct manifest *p, const char *dir, const char *cwd,
+              const struct manifest_watch *watch, struct diags *d);
+
+/* --- parts, for tests --- */
+
+/* Returns the text of a script of the environment @dir that finds Python beside itself, malloc'ed;
+ * NULL: another first line. */
+char *venv_move_script(const char *dir, const char *text, size_t len, size_t *ret_len);
