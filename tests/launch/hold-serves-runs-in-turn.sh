@@ -31,7 +31,7 @@ for i in {1..5}; do
     [[ $RC == 0 && $(sort "$OUT" | xargs) == "0 of 2, $i 1 of 2, $i" ]] || fail "run $i" "$(cat "$OUT" "$ERR")"
 done
 is 'five runs start no agent by the program' "$(wc -l <"$starts")" 1
-hn "${on[@]}" --label none sh -c 'yes | head -c 3000000; exit 3'
+hn "${on[@]}" --label none sh -c 'yes | head -c 3000000; >"$0-$RANK"; until [ -e "$0-0" ] && [ -e "$0-1" ]; do sleep 0.01; done; exit 3' "$TMP/wrote"
 exits 'a run that writes much, and fails' 3
 is 'loses nothing' "$(stat -c %s "$OUT")" 6000000
 start "${on[@]}" --label none sh -c 'echo up; exec sleep 1000.31'

@@ -55,11 +55,10 @@ struct chain {
         uv_timer_t timer;
         uint32_t stream, packs; /* 0 = none yet */
         uint32_t position;
-        bool keeps; /* PACKs in the ring */
         uint32_t kept_from;
-        struct buf ring[PUSH_RING]; /* frames, by position */
-        struct chain_port *port;    /* NULL = closed */
-        struct chain_link *in;      /* from the node before */
+        struct buf *ring;        /* PUSH_RING frames, by position; NULL = PACKs are not kept */
+        struct chain_port *port; /* NULL = closed */
+        struct chain_link *in;   /* from the node before */
         struct chain_out out;
         struct chain_pace pace;
         uint32_t owed; /* bytes of PACKs of the head without a TAKEN */
@@ -103,11 +102,11 @@ static void begin_chain_stream(struct chain *c, uint32_t stream)
         close_chain_in(c);
         close_chain_out(c);
         uv_timer_stop(&c->timer);
-        for (int i = 0; i < PUSH_RING; i++)
+        for (int i = 0; c->ring && i < PUSH_RING; i++)
                 buf_finish(&c->ring[i]);
+        free(STEAL(&c->ring));
         c->stream = stream;
         c->packs = c->position = c->kept_from = 0;
-        c->keeps = false;
         c->out = (struct chain_out){ 0 };
         c->pace = (struct chain_pace){ 0 };
 }
@@ -180,7 +179,7 @@ static int take_pack(struct chain *c, const struct frame *f)
         if (m.stream > c->stream)
                 begin_chain_stream(c, m.stream);
         if (m.stream == c->stream && m.position == c->position) {
-                if (c->keeps)
+                if (c->ring)
                         keep_pack(c, f);
                 push_receiver_take(c->push, &m);
                 c->position++;
@@ -375,8 +374,8 @@ void chain_on_chain(void *chain, const struct frame *f)
                 chain_order_finish(&m);
                 return;
         }
-        if (!c->keeps) {
-                c->keeps = true;
+        if (!c->ring) {
+                c->ring = xcalloc(PUSH_RING, sizeof(*c->ring));
                 c->kept_from = c->position;
                 c->packs = m.packs;
                 uv_timer_start(&c->timer, on_chain_check, CHECK_MS, CHECK_MS);

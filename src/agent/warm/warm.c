@@ -79,8 +79,14 @@ static void drop_slot(struct warm_slot *s)
                 fd_unwatch(&s->poll, &s->fd, on_slot_closed);
 }
 
+static bool read_slot(struct warm_slot *s);
+
 void warm_drop(struct warm *w)
 {
+        /* A short script may have ended before the answer of the slot was read. */
+        for (size_t i = 0; i < w->n; i++)
+                while (w->slots[i]->state == SLOT_TAKEN && read_slot(w->slots[i]))
+                        ;
         if (w->parent)
                 kill(w->parent, SIGKILL);
         w->spawning.fd = fd_close(w->spawning.fd);

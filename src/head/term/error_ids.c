@@ -1411,7 +1411,7 @@ const char *error_ids_title(int number)
                 [3] = "Plan and start",
                 [4] = "PyTorch's store",
                 [5] = "Ranks",
-                [6] = "GPUs, fitness of nodes, staged files, holds",
+                [6] = "GPUs, nodes, staged files, holds",
                 [7] = "Options and configuration",
                 [8] = "Runs",
                 [9] = "Records and limits",
