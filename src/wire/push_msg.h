@@ -148,7 +148,7 @@ struct push_pack {
 enum chain_what {
         CHAIN_LISTEN = 1, /* open a port for the node before; answered by CHAINED_LISTENS */
         CHAIN_CONNECT,    /* pass on to this node; answered by CHAINED_CONNECTED or _BROKEN */
-        CHAIN_LAST,       /* pass on to nobody */
+        CHAIN_LAST,       /* pass on to no node */
         CHAIN_YIELD,      /* never wait for the node behind from now on */
         CHAIN_LEAVE,      /* close the port and the connection to the node before; answered by
                              CHAINED_LISTENS without a port */

@@ -55,6 +55,7 @@ kill -KILL "$(held pid)"
 finish
 exits 'a killed hold ends its run with 125' 125
 verdict_has 'which is told' "hold $HOLD (pid " ') has ended'
+has 'with a step that does not blame the node' "$ERR" 'help: start again: without the hold the run logs in'
 nothing_left 'nothing is left of both'
 hn "${on[@]}" --label none true
 exits 'the next run starts without it' 0

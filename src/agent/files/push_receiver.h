@@ -28,7 +28,7 @@ void push_receiver_on_look(void *receiver, const struct frame *f);
 /* Lists the staged folders, and removes some: no part of a push. */
 void push_receiver_on_stage(void *receiver, const struct frame *f);
 
-/* Stores pieces of missing files, whoever has sent them. */
+/* Stores pieces of missing files, from any sender. */
 void push_receiver_take(struct push_receiver *p, const struct push_pack *m);
 /* Returns whether files were offered, and not all are here. */
 bool push_receiver_is_fetching(const struct push_receiver *p);

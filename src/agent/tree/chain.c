@@ -204,7 +204,7 @@ static bool on_chain_frame(void *ctx, const struct frame *f)
 {
         struct chain *c = ctx;
 
-        /* A stranger to the protocol has the key: a node of another version, at worst. */
+        /* Other messages of a node with the key are of another version. */
         if (f->type == MSG_PACK)
                 take_pack(c, f);
         return !is_chain_held(c);

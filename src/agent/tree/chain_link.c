@@ -3,7 +3,7 @@
  * A link walks CONNECTING -> GREETING -> PROVING -> OPEN. The greetings are those of
  * wire/noise/dial.h: the peer of a link in PROVING has sent a greeting, which could be a replay,
  * and the first record that opens proves the key. A link belongs to its port until then, so that
- * strangers end with the port.
+ * connections without the key end with the port.
  *
  * Both buffers of the kernel are kept small: what lies there when a node is lost must still be kept
  * by the node before it.
@@ -49,7 +49,7 @@ struct chain_port {
         struct chain_peer peer;
         uv_tcp_t tcp;
         uint32_t number;
-        struct chain_link *strangers;
+        struct chain_link *unproved_links;
         unsigned n;
 };
 
@@ -72,7 +72,7 @@ static void leave_port(struct chain_link *l)
 {
         if (!l->port)
                 return;
-        DL_DELETE(l->port->strangers, l);
+        DL_DELETE(l->port->unproved_links, l);
         l->port->n--;
         l->port = NULL;
 }
@@ -85,15 +85,15 @@ void chain_link_close(struct chain_link *l)
         uv_close((uv_handle_t *)&l->tcp, on_link_closed);
 }
 
-/* Nobody waits for a stranger. */
+/* The end of a connection without the key is not told. */
 static void end_chain_link(struct chain_link *l, int error)
 {
-        bool stranger = l->port;
+        bool unproved = l->port;
 
         if (uv_is_closing((uv_handle_t *)&l->tcp))
                 return;
         chain_link_close(l);
-        if (!stranger)
+        if (!unproved)
                 l->peer.ops->ended(l->peer.ctx, l, error);
 }
 
@@ -338,7 +338,7 @@ struct chain_link *chain_link_connect(const struct chain_peer *p, const char *ad
 
 /* --- the port --------------------------------------------------------------------------------- */
 
-/* The oldest stranger makes room: the peer greets at once. */
+/* The oldest connection without the key makes room: the peer greets at once. */
 static void on_port_connection(uv_stream_t *s, int status)
 {
         struct chain_port *o = s->data;
@@ -349,9 +349,9 @@ static void on_port_connection(uv_stream_t *s, int status)
         l = create_link(&o->peer);
         l->step = GREETING;
         l->port = o;
-        DL_APPEND(o->strangers, l);
+        DL_APPEND(o->unproved_links, l);
         if (++o->n > STRANGERS_MAX)
-                chain_link_close(o->strangers);
+                chain_link_close(o->unproved_links);
         if (uv_accept(s, (uv_stream_t *)&l->tcp) < 0 ||
             uv_read_start((uv_stream_t *)&l->tcp, on_link_alloc, on_link_read) < 0)
                 chain_link_close(l);
@@ -401,7 +401,7 @@ void chain_port_check(struct chain_port *o)
         int64_t now = clock_ns();
         struct chain_link *l, *next;
 
-        DL_FOREACH_SAFE(o->strangers, l, next)
+        DL_FOREACH_SAFE(o->unproved_links, l, next)
         {
                 if (now - l->since_ns > GREETING_MS * INT64_C(1000000))
                         chain_link_close(l);
@@ -414,7 +414,7 @@ void chain_port_close(struct chain_port *o)
 
         if (!o)
                 return;
-        DL_FOREACH_SAFE(o->strangers, l, next)
+        DL_FOREACH_SAFE(o->unproved_links, l, next)
         {
                 chain_link_close(l);
         }

@@ -299,7 +299,7 @@ def run_script(argv, file):
     gc.unfreeze()
     if api.PyRun_SimpleFileExFlags(file, name, 1, None) == 0:
         return
-    # After a KeyboardInterrupt that nobody has caught the interpreter ends by SIGINT, by itself.
+    # After a KeyboardInterrupt without a handler the interpreter ends by SIGINT, by itself.
     if getattr(sys, "last_type", None) is not KeyboardInterrupt:
         raise SystemExit(1)
 

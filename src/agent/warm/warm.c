@@ -144,7 +144,7 @@ static void on_slot_ready(struct warm *w, struct warm_slot *s, const char *text)
         unsigned torch = 0;
 
         if (s->state != SLOT_STARTING || sscanf(text, "%ld %u", &pid, &torch) != 2 || pid <= 1) {
-                refuse_preparation(w, "the interpreter has sent nonsense");
+                refuse_preparation(w, "the interpreter has sent a malformed message");
                 return;
         }
         s->pid = (pid_t)pid;

@@ -5,7 +5,7 @@
  * Nodes that miss files stand in a row. Each takes the stream from the node before and passes it on
  * to the node behind, over a connection that the head orders (CHAIN in wire/push_msg.h). A node
  * without such a connection is served by the head. A node that is lost leaves the row, and one that
- * is slow moves to the end, where nobody waits for it. Main loop's thread only.
+ * is slow moves to the end, where no node waits for it. Main loop's thread only.
  */
 #pragma once
 
