@@ -24,7 +24,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 
-enum { NOTE_MAX = PUSH_PATH_MAX + 100, READ_SIZE = 64 << 10 };
+enum { NOTE_MAX = PUSH_PATH_MAX + 100, READ_SIZE = 64 << 10, LOOKS = 3, LOOK_US = 1000 };
 
 /* --- notes ------------------------------------------------------------------------------------ */
 
@@ -53,12 +53,18 @@ void stage_mark_used(const char *root, const char *id)
         utimensat(AT_FDCWD, path, NULL, 0);
 }
 
+/* Asks again, because another node that looks at a shared folder holds the lock for a moment. */
 static bool is_in_use(const char *root, const char *id)
 {
         CLEANUP(free_textp) char *path = xasprintf("%s/%s.lock", root, id);
         CLEANUP(fd_closep) int fd = open(path, O_RDWR | O_CLOEXEC);
+        bool in_use = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0;
 
-        return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0;
+        for (int i = 0; i < LOOKS && in_use; i++) {
+                usleep(LOOK_US);
+                in_use = flock(fd, LOCK_EX | LOCK_NB) < 0;
+        }
+        return in_use;
 }
 
 /* Reads the note @name of the folder @dir. False: it is none, or its folder is gone. */

@@ -21,12 +21,18 @@ static char *home;
 
 /* What some file systems lack: these stand before libc's. */
 static bool no_locks;
+static int looks_of_others; /* so many exclusive locks are held by another node for a moment */
 static unsigned links_left = UINT_MAX; /* to a file */
 static bool files_stay;                /* unlinkat() fails */
 static int folders_seen, blind_at;     /* the folder that cannot be read; 0 = none */
 
 int flock(int fd, int operation)
 {
+        if (operation & LOCK_EX && looks_of_others) {
+                looks_of_others--;
+                errno = EWOULDBLOCK;
+                return -1;
+        }
         if (!no_locks)
                 return (int)syscall(SYS_flock, fd, operation);
         errno = ENOLCK;
@@ -42,6 +48,15 @@ int link(const char *from, const char *to)
                 return -1;
         }
         return (int)syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0);
+}
+
+/* Places beside the test's own hold the copies of the user and of other tests. */
+int lstat(const char *path, struct stat *st)
+{
+        if (!home || !strstr(path, "/hnlaunch-stage-") || !strncmp(path, home, strlen(home)))
+                return (int)syscall(SYS_newfstatat, AT_FDCWD, path, st, AT_SYMLINK_NOFOLLOW);
+        errno = ENOENT;
+        return -1;
 }
 
 int unlinkat(int dir, const char *name, int how)
@@ -558,6 +573,20 @@ TEST_WITH(setup, teardown, a_staged_folder_in_use_is_not_removed)
         staged_finish(&left);
         has(&s, "a", "hello");
         file_cache_close(&s, NULL);
+        remove_staged();
+}
+
+TEST_WITH(setup, teardown, nodes_of_a_shared_folder_do_not_see_each_other_as_users)
+{
+        const struct stage_order list = { 0 };
+        struct staged copies;
+
+        stage("run");
+        looks_of_others = 1;
+        stage_copies_run(&list, &copies);
+        assert_int_equal(looks_of_others, 0);
+        assert_true(copies.n == 1 && !copies.v[0].in_use);
+        staged_finish(&copies);
         remove_staged();
 }
 
