@@ -11,14 +11,9 @@
 python=$(realpath "$(python3 -c 'import sys; print(getattr(sys, "_base_executable", sys.executable))')")
 python3 -m venv --help >/dev/null 2>&1 || skip_all 'needs python3 with venv'
 
-# Every node has a cache of its own; the login node's files are nowhere to be seen but by copies.
-export LAB_PRIVATE='/dev/shm /run /var/tmp'
-mkdir "$TMP/cache"
+# Every node has a cache of its own. It sees of the login node's files nothing but $LAB_DIR, and no copies of others.
+export LAB_PRIVATE='/dev/shm /run /tmp /var/tmp'
 lab_up 3 1
-for node in node001 node002 node003; do
-    lab exec "$node" mount -t tmpfs -o size=200m lab "$TMP/cache"
-    lab exec "$node" mount -t tmpfs lab "$TMP/work"
-done
 on() { (cd / && lab exec "$@"); } # the nodes do not have this folder
 hnv() { lab_hn -v -H "$TMP/hosts.txt" --chdir / --label none "$@"; }
 sent() { grep -o '[0-9]* bytes were sent' "$ERR" | awk '{ n += $1 } END { print n + 0 }'; }
@@ -71,9 +66,10 @@ exits 'hnlaunch stage' 0
 lab_hn stage -H "$TMP/hosts.txt" --list
 exits 'stage --list' 0
 is 'lists all copies' "$(grep -c '^node00[123]  *\(venv\|stage\) .* unused ' "$OUT")" 9
-lab_start -H "$TMP/hosts.txt" --chdir / --stage data sh -c "touch $TMP/on-\$HN_RANK; exec sleep 60"
-ok 'ranks use the data' wait_for test -e "$TMP/on-0" -a -e "$TMP/on-1" -a -e "$TMP/on-2"
-run "$LAB" run "$LAB_HNLAUNCH" stage -H "$TMP/hosts.txt" --gc --stage-keep 1M --unused 1s --json
+lab_start -H "$TMP/hosts.txt" --chdir / --stage data sh -c "touch $LAB_DIR/on-\$HN_RANK; exec sleep 60"
+ok 'ranks use the data' wait_for test -e "$LAB_DIR/on-0" -a -e "$LAB_DIR/on-1" -a -e "$LAB_DIR/on-2"
+for node in node001 node002 node003; do on "$node" sh -c "touch -d '2 days ago' $root/*.keep"; done
+run "$LAB" run "$LAB_HNLAUNCH" stage -H "$TMP/hosts.txt" --gc --stage-keep 1M --unused 1d --json
 kill -INT "$PID"
 exits 'stage --gc' 0
 is 'removes what nobody uses' "$(grep -A6 "\"folder\": \"$TMP/" "$OUT" | grep -c '"removed": true')" 6
@@ -108,24 +104,24 @@ mkdir base
 cp "$python" base/python3.own
 ln -sf "$PWD/base/python3.own" env/bin/python3
 ln -sf python3 env/bin/python
-hnv --venv env touch "$TMP/ran"
+hnv --venv env touch "$LAB_DIR/ran"
 exits 'a Python that the nodes do not have' 69
 has 'is told' "$ERR" 'error[HN623]: no Python of the environment on node[001-003]'
 has 'with its path' "$ERR" "node001:$PWD/base/python3.own"
-cp "$python" "$TMP/python"
-ln -sf "$TMP/python" env/bin/python3
-echo another >"$TMP/other"
-on node002 mount --bind "$TMP/other" "$TMP/python"
-hnv --venv env touch "$TMP/ran"
+cp "$python" "$LAB_DIR/python"
+ln -sf "$LAB_DIR/python" env/bin/python3
+echo another >"$LAB_DIR/other"
+on node002 mount --bind "$LAB_DIR/other" "$LAB_DIR/python"
+hnv --venv env touch "$LAB_DIR/ran"
 exits 'another Python on one node' 69
 has 'is told' "$ERR" 'error[HN623]: another Python than that of the environment on node002'
 for place in "$TMP/cache" /tmp /var/tmp "$TMP/cache/hnlaunch" /run/user/0 /dev/shm; do
     on node003 sh -c "mkdir -p $place/hnlaunch-stage-0 && mount -t tmpfs -o ro lab $place/hnlaunch-stage-0"
 done
-lab_hn -w node001,node003 --chdir / --stage data touch "$TMP/ran"
+lab_hn -w node001,node003 --chdir / --stage data touch "$LAB_DIR/ran"
 exits 'a node where nothing can be written' 73
 has 'is told' "$ERR" 'error[HN626]: no folder for the staged files on node003'
 has 'with the reason' "$ERR" 'Read-only file system'
-ok 'no rank was started' test ! -e "$TMP/ran"
+ok 'no rank was started' test ! -e "$LAB_DIR/ran"
 lab_nothing_left 'no process is left'
 done_testing

@@ -176,7 +176,10 @@ class Order:
         return LOOK, bytes([self.r.randrange(2)])
 
     def stage(self):
-        return STAGE, bytes([self.r.randrange(2)]) + struct.pack("<QQ", self.r.choice([0, 1, 2**64 - 1]), self.r.choice([0, 1]))
+        # The copies of the user stay: nothing is over the limits of a removal.
+        if self.r.randrange(2):
+            return STAGE, bytes([1]) + struct.pack("<QQ", self.r.choice([0, 2**64 - 1]), self.r.choice([0, 2**63]))
+        return STAGE, bytes([0]) + struct.pack("<QQ", self.r.choice([0, 1, 2**64 - 1]), self.r.choice([0, 1]))
 
     def pull(self):
         return PULL, texts(self.r.choice([[self.folder], ["nothing", self.folder], ["/dev/null"], []])) + texts(self.r.choice([[], [self.folder]]))
