@@ -38,6 +38,9 @@ int cache_lock_alone(int fd, const char *root, const char *id);
 int cache_owner_lock(const char *root, const char *who, int *ret_fd);
 /* Closes the descriptor, and removes the file if no other has the lock. Returns -1. */
 int cache_owner_unlock(const char *root, const char *who, int fd);
+/* Locks the folder @root until the descriptor is closed, or returns -1. systemd-tmpfiles, which
+ * removes old files from /tmp, leaves locked folders alone: tmpfiles.d(5), "Age". */
+int cache_root_lock(const char *root);
 /* Removes the remains of agents that were killed together with their guards. */
 void cache_sweep_dead(const char *root);
 
@@ -62,6 +65,10 @@ void cache_remove(const char *root, const char *id, const char *run_id, struct c
 void cache_remove_unfinished(const char *root, const char *name, struct cache_left *left);
 /* Removes ROOT/@id although it is kept. False: a job uses it, or something is left. */
 bool cache_remove_kept(const char *root, const char *id);
-/* The same after the death of the owner: does nothing while other jobs use the folder. Returns the
- * sentence of cache_left_text(), or NULL. */
+/* Gives the tree ROOT/@name the name of the kept folder ROOT/@id, which is removed. 0 or -errno. */
+int cache_replace_kept(const char *root, const char *id, const char *name);
+/* Counts pushed files and links below ROOT/@id. */
+void cache_count(const char *root, const char *id, uint64_t *ret_files, uint64_t *ret_links);
+/* As cache_remove() after the death of the owner: does nothing while other jobs use the folder.
+ * Returns the sentence of cache_left_text(), or NULL. */
 char *file_cache_abandoned(const char *root, const char *id, const char *run_id);

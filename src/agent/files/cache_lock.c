@@ -93,3 +93,12 @@ int cache_owner_unlock(const char *root, const char *who, int fd)
         fd_close(fd);
         return -1;
 }
+
+int cache_root_lock(const char *root)
+{
+        int fd = open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+        if (fd >= 0)
+                flock(fd, LOCK_SH | LOCK_NB);
+        return fd;
+}

@@ -28,7 +28,8 @@ static const char *const suffixes[] = { "keep", "python", "lock" };
 struct removal {
         bool all; /* nothing of the ranks is in there */
         struct cache_left left;
-        ino_t *gone; /* contents that have lost a link */
+        uint64_t files, links; /* pushed ones that were looked at */
+        ino_t *gone;           /* contents that have lost a link */
         size_t n_gone, cap;
 };
 
@@ -41,6 +42,8 @@ static void look_at_entry(struct removal *r, int dir UNUSED, const char *name UN
                           const struct stat *st)
 {
         r->left.foreign |= !S_ISDIR(st->st_mode) && !S_ISLNK(st->st_mode) && !is_pushed(st);
+        r->files += is_pushed(st);
+        r->links += S_ISLNK(st->st_mode);
 }
 
 /* Removes a pushed file, an empty folder or, in a tree without files of ranks, a link; notes the
@@ -249,6 +252,34 @@ bool cache_remove_kept(const char *root, const char *id)
         }
         rmdir(root);
         return !left.foreign && !left.error;
+}
+
+int cache_replace_kept(const char *root, const char *id, const char *name)
+{
+        CLEANUP(free_textp) char *tree = xasprintf("%s/%s", root, id);
+        CLEANUP(free_textp) char *fresh = xasprintf("%s/%s", root, name);
+        CLEANUP(free_textp) char *gone = xasprintf(GONE "%s", id);
+        CLEANUP(free_textp) char *hidden = xasprintf("%s/%s", root, gone);
+        struct cache_left left = { 0 };
+        int r;
+
+        cache_remove_unfinished(root, gone, &left);
+        if (rename(tree, hidden) < 0)
+                return -errno;
+        r = rename(fresh, tree) < 0 ? -errno : 0;
+        cache_remove_unfinished(root, gone, &left);
+        return r;
+}
+
+void cache_count(const char *root, const char *id, uint64_t *ret_files, uint64_t *ret_links)
+{
+        static const int how = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+        CLEANUP(free_textp) char *tree = xasprintf("%s/%s", root, id);
+        struct removal r = { 0 };
+
+        walk_folder(&r, open(tree, how), look_at_entry);
+        *ret_files = r.files;
+        *ret_links = r.links;
 }
 
 /* --- after the death of agent and guard ------------------------------------------------------- */

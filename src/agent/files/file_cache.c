@@ -408,6 +408,7 @@ static void release_place(struct file_cache *s)
         }
         s->owner = cache_owner_unlock(s->root, who, s->owner);
         s->lock = fd_close(s->lock);
+        s->root_lock = fd_close(s->root_lock);
         text = s->root ? cache_left_text(&left, s->root, s->id) : NULL;
         if (!s->left)
                 s->left = text;
@@ -431,13 +432,14 @@ static bool find_whole(struct file_cache *s)
                 if (tree && cache_dir_is_usable(root, s->offer.label.use == PUSH_VENV) &&
                     access(tree, F_OK) == 0 && cache_lock_share(root, s->id, &s->lock) == 0) {
                         /* Another job may have removed it before there was a lock. */
-                        s->whole = access(tree, F_OK) == 0;
+                        s->whole = access(tree, F_OK) == 0 && stage_is_whole(root, s->id, false);
                         if (!s->whole)
                                 s->lock = fd_close(s->lock);
                 }
                 if (s->whole) {
                         s->root = root;
                         s->tree = tree;
+                        s->root_lock = cache_root_lock(root);
                         stage_mark_used(root, s->id);
                 } else {
                         free(root);
@@ -476,6 +478,8 @@ static int find_cache_place(struct file_cache *s, bool take_over, uint32_t *ret_
                 if (!s->root)
                         continue;
                 r = cache_dir_open(s->root, program, who, &why);
+                if (r == 0)
+                        s->root_lock = cache_root_lock(s->root);
                 if (r == 0)
                         r = prepare_place(s, take_over, ret_holder, &why);
                 if (r >= 0)
@@ -611,10 +615,14 @@ static int name_whole(struct file_cache *s)
         if (!r && s->n_missing)
                 sync_files(s);
         if (!r && rename(s->tree, tree) < 0) {
-                /* Another run was faster: its folder is the same. */
+                const char *name = strrchr(s->tree, '/') + 1;
+
                 r = errno == EEXIST || errno == ENOTEMPTY ? 0 : -errno;
-                if (!r)
-                        cache_remove_unfinished(s->root, strrchr(s->tree, '/') + 1, &left);
+                /* Another run was faster: its folder is the same, if nothing of it is missing. */
+                if (!r && stage_is_whole(s->root, s->id, true))
+                        cache_remove_unfinished(s->root, name, &left);
+                else if (!r)
+                        r = cache_replace_kept(s->root, s->id, name);
         }
         s->whole = r == 0;
         if (r) {

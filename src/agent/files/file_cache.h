@@ -44,7 +44,7 @@ struct file_cache {
         char id[FILE_CACHE_ID + 1];
         char *root, *tree; /* NULL = no place found yet */
         bool whole;        /* a staged folder with its final name */
-        int lock, owner;
+        int lock, owner, root_lock;
         char *claim; /* we fetch; NULL = not */
         bool pulled; /* --pull has sent files of ranks */
         char *left;  /* remains of a place given up, which could not be removed; NULL = nothing */
@@ -59,7 +59,7 @@ struct file_cache {
 
 #define FILE_CACHE_INIT                                                                            \
         {                                                                                          \
-                .lock = -1, .owner = -1, .fd = -1                                                  \
+                .lock = -1, .owner = -1, .root_lock = -1, .fd = -1                                 \
         }
 
 /* Bytes of a file. */

@@ -24,26 +24,85 @@
 #include "base/fd.h"
 #include "base/memory.h"
 
-enum { NOTE_MAX = PUSH_PATH_MAX + 100, READ_SIZE = 64 << 10, LOOKS = 3, LOOK_US = 1000 };
+enum {
+        NOTE_MAX = PUSH_PATH_MAX + 150,
+        LOOK_AGAIN_S = 86400,
+        READ_SIZE = 64 << 10,
+        LOOKS = 3,
+        LOOK_US = 1000
+};
 
 /* --- notes ------------------------------------------------------------------------------------ */
 
-int stage_write_note(const char *root, const char *id, const struct push_offer *o)
+/* What ROOT/ID.keep says, one line: use, bytes, files, links, second of the last look, name. */
+struct note {
+        unsigned use;
+        uint64_t bytes, files, links;
+        int64_t seen; /* when nothing was missing; seconds since 1970 */
+        const char *name;
+};
+
+static int write_note(const char *root, const char *id, const struct note *n)
 {
         CLEANUP(free_textp) char *path = xasprintf("%s/%s.keep", root, id);
         CLEANUP(fd_closep)
         int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
                       0600);
-        uint64_t bytes = 0, files = 0;
-        CLEANUP(free_textp) char *text = NULL;
+        CLEANUP(free_textp)
+        char *text = xasprintf("%u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRId64 " %s", n->use,
+                               n->bytes, n->files, n->links, n->seen, n->name);
+
+        return fd < 0 ? -errno : fd_write_all(fd, text, strlen(text));
+}
+
+int stage_write_note(const char *root, const char *id, const struct push_offer *o)
+{
+        struct note n = { .use = o->label.use,
+                          .seen = time(NULL),
+                          .name = o->label.name ? o->label.name : "" };
 
         for (uint32_t i = 0; i < o->manifest.n; i++) {
-                bytes += o->manifest.v[i].kind == PUSH_FILE ? o->manifest.v[i].size : 0;
-                files += o->manifest.v[i].kind == PUSH_FILE;
+                n.bytes += o->manifest.v[i].kind == PUSH_FILE ? o->manifest.v[i].size : 0;
+                n.files += o->manifest.v[i].kind == PUSH_FILE;
+                n.links += o->manifest.v[i].kind == PUSH_LINK;
         }
-        text = xasprintf("%u %" PRIu64 " %" PRIu64 " %s", o->label.use, bytes, files,
-                         o->label.name ? o->label.name : "");
-        return fd < 0 ? -errno : fd_write_all(fd, text, strlen(text));
+        return write_note(root, id, &n);
+}
+
+/* Reads the note @name of the folder @dir; *@ret_text owns the name. False: there is none. */
+static bool read_note(int dir, const char *name, struct note *ret, char **ret_text)
+{
+        int at = 0;
+
+        if (fd_read_regular(dir, name, NOTE_MAX, ret_text, NULL) < 0)
+                return false;
+        *ret = (struct note){ .use = PUSH_RANKS };
+        /* Notes of earlier versions are empty. */
+        if (sscanf(*ret_text, "%u %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNd64 " %n", &ret->use,
+                   &ret->bytes, &ret->files, &ret->links, &ret->seen, &at) < 5 ||
+            ret->use >= PUSH_USES)
+                ret->use = PUSH_RANKS;
+        ret->name = *ret_text + at;
+        return true;
+}
+
+bool stage_is_whole(const char *root, const char *id, bool look)
+{
+        CLEANUP(free_textp) char *path = xasprintf("%s/%s.keep", root, id), *text = NULL;
+        int64_t now = time(NULL);
+        uint64_t files, links;
+        struct note n;
+
+        if (!read_note(AT_FDCWD, path, &n, &text))
+                return false;
+        if (!look && now >= n.seen && now - n.seen < LOOK_AGAIN_S)
+                return true;
+        cache_count(root, id, &files, &links);
+        if (files != n.files || links < n.links)
+                return false;
+        n.seen = now;
+        write_note(root, id, &n);
+        return true;
 }
 
 void stage_mark_used(const char *root, const char *id)
@@ -67,27 +126,23 @@ static bool is_in_use(const char *root, const char *id)
         return in_use;
 }
 
-/* Reads the note @name of the folder @dir. False: it is none, or its folder is gone. */
-static bool read_note(const char *root, int dir, const char *name, struct staged_copy *to)
+/* Fills in @to from the note @name of the folder @dir. False: it is none, or its folder is gone. */
+static bool read_copy(const char *root, int dir, const char *name, struct staged_copy *to)
 {
         size_t n = strlen(name), tail = strlen(".keep");
         CLEANUP(free_textp) char *id = n > tail ? xstrndup(name, n - tail) : NULL;
         CLEANUP(free_textp) char *text = NULL;
         struct stat st;
-        unsigned use = PUSH_RANKS;
-        int at = 0;
+        struct note note;
 
         if (!id || strcmp(name + n - tail, ".keep") != 0 || faccessat(dir, id, F_OK, 0) < 0 ||
-            fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-            fd_read_regular(dir, name, NOTE_MAX, &text, NULL) < 0)
+            fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !read_note(dir, name, &note, &text))
                 return false;
-        /* Notes of earlier versions are empty. */
-        if (sscanf(text, "%u %" SCNu64 " %" SCNu64 " %n", &use, &to->bytes, &to->files, &at) < 3 ||
-            use >= PUSH_USES)
-                use = PUSH_RANKS;
-        to->use = (uint8_t)use;
+        to->use = (uint8_t)note.use;
+        to->bytes = note.bytes;
+        to->files = note.files;
         to->folder = xasprintf("%s/%s", root, id);
-        to->name = xstrdup(text + at);
+        to->name = xstrdup(note.name);
         to->age_s = (uint64_t)MAX(time(NULL) - st.st_mtime, (time_t)0);
         to->in_use = is_in_use(root, id);
         return true;
@@ -102,7 +157,7 @@ static void list_root(const char *root, struct staged *to)
         while (d && to->n < STAGED_MAX && (e = readdir(d))) {
                 struct staged_copy c = { 0 };
 
-                if (*e->d_name == '.' || !read_note(root, dirfd(d), e->d_name, &c))
+                if (*e->d_name == '.' || !read_copy(root, dirfd(d), e->d_name, &c))
                         continue;
                 to->v = xrealloc(to->v, to->n + 1, sizeof(*to->v));
                 to->v[to->n++] = c;

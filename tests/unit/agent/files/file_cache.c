@@ -590,6 +590,66 @@ TEST_WITH(setup, teardown, nodes_of_a_shared_folder_do_not_see_each_other_as_use
         remove_staged();
 }
 
+/* As a service would that removes from /tmp what nobody has read for ten days. */
+static void lose_a_file(void)
+{
+        CLEANUP(free_textp) char *root = cache_dir(0);
+        struct file_cache s = open_staged("look", 0, false);
+        CLEANUP(free_textp) char *note = xasprintf("%s/%s.keep", root, s.id);
+        CLEANUP(free_textp) char *folder = xasprintf("%s/%s/d", root, s.id);
+        CLEANUP(free_textp) char *twin = xasprintf("%s/twin", folder);
+        FILE *f = fopen(note, "w");
+
+        assert_non_null(f);
+        fputs("1 10 2 0 1000 /from", f); /* last looked at in 1970 */
+        fclose(f);
+        assert_int_equal(chmod(folder, 0700), 0);
+        assert_int_equal(unlink(twin), 0);
+        file_cache_close(&s, NULL);
+}
+
+TEST_WITH(setup, teardown, a_staged_folder_that_has_lost_a_file_is_made_whole)
+{
+        struct file_cache s;
+        struct pushed why;
+        uint32_t holder;
+
+        stage("run");
+        lose_a_file();
+        s = open_staged("run2", 0, false);
+        assert_int_equal(file_cache_look(&s, false, &holder, &why), FILE_CACHE_UNKNOWN);
+        file_cache_close(&s, NULL);
+        s = open_staged("run2", 0, true);
+        assert_int_equal(file_cache_look(&s, false, &holder, &why), 0);
+        assert_true(file_cache_complete(&s)); /* the content is there under its other name */
+        assert_int_equal(file_cache_finish(&s, &why), 0);
+        has(&s, "d/twin", "hello");
+        file_cache_close(&s, NULL);
+        s = open_staged("run3", 0, false);
+        assert_int_equal(file_cache_look(&s, false, &holder, &why), 0);
+        has(&s, "d/twin", "hello");
+        file_cache_close(&s, NULL);
+        remove_staged();
+}
+
+TEST_WITH(setup, teardown, the_place_is_locked_while_it_is_used)
+{
+        struct file_cache s;
+        struct pushed why;
+        uint32_t holder;
+        int fd;
+
+        stage("run");
+        s = open_staged("run2", 0, false);
+        assert_int_equal(file_cache_look(&s, false, &holder, &why), 0);
+        fd = open(s.root, O_RDONLY | O_DIRECTORY);
+        assert_true(fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0);
+        file_cache_close(&s, NULL);
+        assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
+        close(fd);
+        remove_staged();
+}
+
 /* The agent and its guard were killed, so that nobody has cleaned up. */
 TEST_WITH(setup, teardown, an_unfinished_folder_goes_with_the_next_start)
 {
