@@ -63,6 +63,30 @@ lab_run salloc -N4 bash -c '"$@" & until test -e ran; do sleep 0.1; done; srun -
 is "the user's own step is not held up" "$(grep -c node0 "$OUT")" 4
 slurm_nothing_left 'nothing is left'
 
+# The agent stays in the cache, which the nodes of this lab share, and is copied to nodes that do not have it.
+srun=$(type -P srun)
+mkdir "$TMP/bin"
+printf '#!/bin/sh\necho "$*" >>%s/steps\nexec %s "$@"\n' "$TMP" "$srun" >"$TMP/bin/srun"
+chmod +x "$TMP/bin/srun"
+count_steps() {
+    : >"$TMP/steps"
+    lab_run env PATH="$TMP/bin:$PATH" salloc -N4 "${via[@]}" --ppn 1 hostname
+}
+count_steps
+is 'nodes with the agent get no copy' "$(grep -c -- --bcast "$TMP/steps")" 0
+lab exec node003 mount -t tmpfs lab "$TMP/cache"
+count_steps
+is 'a node that lacks it gets one' "$(grep -c -- '--nodelist=node003 .*--bcast' "$TMP/steps")" 1
+is 'and has its rank' "$(sort "$OUT" | xargs)" 'node001 node002 node003 node004'
+slurm_nothing_left 'nothing is left'
+count_steps
+is 'but once' "$(grep -c -- --bcast "$TMP/steps")" 0
+is 'with all ranks' "$(sort "$OUT" | xargs)" 'node001 node002 node003 node004'
+lab exec node003 sh -c ': >"$(ls "$1"/hnlaunch/agent-*)"' sh "$TMP/cache"
+count_steps
+is 'a damaged one is replaced' "$(sort "$OUT" | xargs) $(grep -c -- --bcast "$TMP/steps")" 'node001 node002 node003 node004 1'
+lab exec node003 umount "$TMP/cache"
+
 # Slurm's own words.
 lab_run salloc -N2 -w node001,node002 "${via[@]}" --start-with srun -w 'node[001-004]' hostname
 exits 'nodes outside of the allocation: 69' 69

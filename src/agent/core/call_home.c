@@ -8,6 +8,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -17,6 +18,7 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,6 +29,7 @@
 #include "base/exit_code.h"
 #include "base/fd.h"
 #include "base/macros.h"
+#include "base/memory.h"
 #include "call/caller.h"
 #include "wire/msg.h"
 
@@ -53,7 +56,8 @@ struct call {
 };
 
 static const char *const variables[] = { "HNLAUNCH_CALL", "HNLAUNCH_CALL_SECRET",
-                                         "HNLAUNCH_CALL_NAME", "HNLAUNCH_CALL_REMOVE" };
+                                         "HNLAUNCH_CALL_NAME", "HNLAUNCH_CALL_REMOVE",
+                                         "HNLAUNCH_CALL_KEEP" };
 
 /* --- connecting ------------------------------------------------------------------------------- */
 
@@ -414,6 +418,48 @@ static void remove_copy(const char *path)
         }
 }
 
+/* Copies this program into @path. 0 or -1. */
+static int copy_own_program(const char *path)
+{
+        CLEANUP(fd_closep) int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+        CLEANUP(fd_closep)
+        int to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0700);
+        CLEANUP(free_textp) char *buffer = xcalloc(1, CARRY_READ);
+        ssize_t n;
+
+        if (to < 0)
+                return -1;
+        while ((n = read(from, buffer, CARRY_READ)) > 0)
+                if (fd_write_all(to, buffer, (size_t)n) < 0)
+                        break;
+        if (n == 0 && fsync(to) == 0)
+                return 0;
+        unlink(path);
+        return -1;
+}
+
+/* Leaves this program in the user's cache for the next start. Of nodes that share the cache the one
+ * that makes the new file does it. */
+static void keep_in_cache(const char *name)
+{
+        const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+        CLEANUP(free_textp) char *top = NULL, *folder = NULL, *path = NULL, *fresh = NULL;
+        struct stat own, st;
+
+        if (!name || ((!cache || !*cache) && (!home || access(home, F_OK) < 0)))
+                return;
+        top = cache && *cache ? xstrdup(cache) : xasprintf("%s/.cache", home);
+        folder = xasprintf("%s/hnlaunch", top);
+        path = xasprintf("%s/%s", folder, name);
+        fresh = xasprintf("%s/.new-%s", folder, name);
+        if (stat("/proc/self/exe", &own) < 0 || (stat(path, &st) == 0 && st.st_size == own.st_size))
+                return;
+        mkdir(top, 0700);
+        mkdir(folder, 0700);
+        if (copy_own_program(fresh) == 0 && rename(fresh, path) < 0)
+                unlink(fresh);
+}
+
 int call_home(int (*agent)(void))
 {
         struct call c = { .head = CALLER_INIT, .pair = -1, .signals = -1 };
@@ -439,6 +485,7 @@ int call_home(int (*agent)(void))
         sodium_memzero(values[1], strlen(values[1]));
         if (r == 0)
                 code = run_called_agent(&c, agent);
+        keep_in_cache(values[4]);
         remove_copy(values[3]);
         for (size_t i = 0; i < ARRAY_SIZE(variables); i++)
                 free(values[i]);

@@ -143,6 +143,19 @@ static void on_command_stderr(uv_stream_t *stream, ssize_t n, const uv_buf_t *bu
         }
 }
 
+/* Adds the shell that becomes the agent in the cache of its node. A crashed node may have left a
+ * damaged file, which does not know its size. */
+static void push_cached_agent(const struct call_agent *agent, struct strv *argv)
+{
+        strv_push(argv, "/bin/sh");
+        strv_push(argv, "-c");
+        strv_pushf(argv,
+                   "a=\"${XDG_CACHE_HOME:-$HOME/.cache}/hnlaunch/%s\"; [ -x \"$a\" ] && "
+                   "[ \"$(\"$a\" -s 2>/dev/null)\" = %zu ] && exec \"$a\" --call; "
+                   "exit " CALL_NO_AGENT,
+                   agent->name, agent->size);
+}
+
 /* Sets the variables of the agents. */
 static void add_call_environment(const struct call_start *start, const char *copy,
                                  uint8_t ret_psk[NOISE_KEY], struct strv *env)
@@ -159,8 +172,11 @@ static void add_call_environment(const struct call_start *start, const char *cop
                 buf_printf(&place, " %s", own.v[i]);
         strv_push_mem(env, buf_data(&place), buf_len(&place));
         strv_pushf(env, "HNLAUNCH_CALL_SECRET=%s", secret);
-        /* The agents remove the copy: see agent/core/call_home.h. */
-        strv_pushf(env, "HNLAUNCH_CALL_REMOVE=%s", copy);
+        /* The agents move the copy to the cache: see agent/core/call_home.h. */
+        if (start->copies)
+                strv_pushf(env, "HNLAUNCH_CALL_REMOVE=%s", copy);
+        if (start->copies && *start->cached->name)
+                strv_pushf(env, "HNLAUNCH_CALL_KEEP=%s", start->cached->name);
         strv_push(env, "HNLAUNCH_MANAGED=1");
         if (start->container)
                 strv_env_set(env, CONTAINER_ORDER, start->container);
@@ -193,11 +209,16 @@ int call_command_start(struct call_command *c, uv_loop_t *loop, const struct cal
         program_link_environment(start->program, &env);
         add_call_environment(start, copy, ret_psk, &env);
         program_link_arguments(start->program,
-                               &(struct program_marks){
-                                       .hosts = start->hosts, .count = start->count, .copy = copy },
+                               &(struct program_marks){ .hosts = start->hosts,
+                                                        .count = start->count,
+                                                        .copy = start->copies ? copy : NULL },
                                &argv);
-        strv_push(&argv, start->agent);
-        strv_push(&argv, "--call");
+        if (start->copies) {
+                strv_push(&argv, start->agent);
+                strv_push(&argv, "--call");
+        } else {
+                push_cached_agent(start->cached, &argv);
+        }
         options.file = argv.v[0];
         options.args = argv.v;
         options.env = env.v;

@@ -15,6 +15,15 @@
 #include "head/nodes/program_link.h"
 #include "wire/noise/noise.h"
 
+/* The exit code of a node that does not have the agent; srun tells it. */
+#define CALL_NO_AGENT "86"
+
+/* The agent in the caches of the nodes. */
+struct call_agent {
+        char name[48]; /* of the file, as the bootstrap names it; "" = unknown */
+        size_t size;
+};
+
 struct call_command {
         uv_process_t process;
         uv_pipe_t err;
@@ -32,7 +41,10 @@ struct call_command {
 
 struct call_start {
         const struct program_link *program;
-        const char *agent;     /* path */
+        const char *agent; /* path */
+        /* Where it is looked for, or, with @copies, where the copies of the command stay. */
+        const struct call_agent *cached;
+        bool copies;
         const char *container; /* container_order_encode(); NULL = none */
         const char *hosts;     /* names, with commas between */
         size_t count;          /* ... their number */

@@ -5,6 +5,10 @@
  * connection is ending. Joined connections belong to the round, too; the last closed handle frees
  * the round.
  *
+ * Where a command copies the agent to the nodes, they keep it in their caches, and the next command
+ * starts it from there, if this machine has it, too. A node that has lost it says so by its exit
+ * code: its link waits for another round, with a copy.
+ *
  * To close a link, END is sent, and the agent leaves. The command ends after the last agent.
  * SIGTERM ends a command without calls of agents, and a command still there DIAL_LINGER_MS after
  * the destruction of the transport.
@@ -20,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <uthash.h>
 
 #include "base/buf.h"
@@ -31,6 +36,7 @@
 #include "base/memory.h"
 #include "head/dial_in/call_command.h"
 #include "head/dial_in/dial_listener.h"
+#include "head/nodes/agent_binary.h"
 #include "wire/msg.h"
 
 enum {
@@ -63,6 +69,8 @@ struct call_round {
         uint8_t psk[NOISE_KEY];
         struct dial_rejects rejects;
         struct call_command command;
+        bool copies; /* else nodes may lack the agent */
+        bool missed; /* ... and some do */
         uv_timer_t timer;
         size_t absent; /* links without a call of the node */
         /* Of the round; after the destruction, of the last signal to the command. */
@@ -76,6 +84,8 @@ struct call_transport {
         uv_loop_t *loop;
         const struct call_options *o;
         struct program_link program;
+        struct call_agent cached;
+        bool missed;              /* by a node: from now on the command copies the agent */
         struct call_link **links; /* by number; NULL = none */
         struct call_link *by_host;
         uv_timer_t settle;
@@ -270,10 +280,35 @@ static bool end_lost_links(struct call_round *r, int64_t ms)
         return held;
 }
 
+/* Has the nodes without the agent wait for another round, which copies it to them. */
+static void retry_missing_links(struct call_round *r)
+{
+        struct call_link *l;
+
+        if (!r->missed)
+                return;
+        r->missed = false;
+        r->t->missed = true;
+        r->command.words[0] = '\0';
+        for (size_t i = 0; (l = find_round_link(r, i));) {
+                i = l->number + 1;
+                if (l->peer || l->open || l->over)
+                        continue;
+                l->round = NULL;
+                r->absent--;
+                r->handles--; /* the timer stays */
+        }
+        schedule_settle(r->t);
+        settle_round(r);
+}
+
 static void on_command_said(struct call_command *c)
 {
-        if (has_told_reason(c->owner))
-                end_lost_links(c->owner, 0);
+        struct call_round *r = c->owner;
+
+        r->missed |= !r->copies && strstr(c->words, "exit code " CALL_NO_AGENT);
+        if (has_told_reason(r))
+                end_lost_links(r, 0);
 }
 
 /* Fails links whose agents do not call in time, ends links that stay lost, and kills a start
@@ -285,6 +320,7 @@ static void on_round_tick(uv_timer_t *timer)
         char limit[32], fact[96];
         bool ending = end_lost_links(r, CALL_LOSS_MS);
 
+        retry_missing_links(r);
         ending |= dial_listener_linger(&r->listener);
         if (r->listening) {
                 dial_listener_tick(&r->listener);
@@ -514,7 +550,35 @@ static void on_command_ended(struct call_command *c, const char *fact)
         log_line(LOG_INFO, "%s", fact);
         /* No reason will come any more. */
         end_lost_links(c->owner, 0);
+        retry_missing_links(c->owner);
         fail_absent_links(c->owner, fact);
+}
+
+/* Names the agent as in the caches of the nodes. */
+static void name_cached_agent(struct call_transport *t)
+{
+        struct agent_binaries set;
+        struct error err = { 0 };
+
+        if (agent_binaries_load(&set, t->o->agent, false, &err) == 0) {
+                snprintf(t->cached.name, sizeof(t->cached.name), "agent-%s", set.v[0].hash);
+                t->cached.size = set.v[0].len;
+        }
+        agent_binaries_finish(&set);
+}
+
+/* Whether the nodes probably have the agent: so does this machine. */
+static bool nodes_have_agent(const struct call_transport *t)
+{
+        const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+        CLEANUP(free_textp)
+        char *path = xasprintf("%s%s/hnlaunch/%s",
+                               cache && *cache ? cache
+                               : home          ? home
+                                               : "",
+                               cache && *cache ? "" : "/.cache", t->cached.name);
+
+        return *t->cached.name && access(path, X_OK) == 0;
 }
 
 /* Opens the port, and starts the command for the round's links. */
@@ -523,6 +587,7 @@ static void start_round(struct call_round *r)
         CLEANUP(buf_finish) struct buf hosts = BUF_INIT;
         struct call_start start = { .program = &r->t->program,
                                     .agent = r->t->o->agent,
+                                    .cached = &r->t->cached,
                                     .container = r->t->o->container,
                                     .first = find_round_link(r, 0)->host };
         struct error err = { 0 };
@@ -541,6 +606,7 @@ static void start_round(struct call_round *r)
                 buf_printf(&hosts, "%s%s", start.count++ ? "," : "", l->host);
         buf_append(&hosts, "", 1);
         start.hosts = (const char *)buf_data(&hosts);
+        start.copies = r->copies = r->t->missed || !nodes_have_agent(r->t);
         r->handles += call_command_start(&r->command, r->t->loop, &start, r->psk);
         start_ticking(r);
         if (r->command.exited) {
@@ -669,6 +735,9 @@ struct transport *transport_call_create(uv_loop_t *loop, const struct call_optio
         t->loop = loop;
         t->o = o;
         t->links = xcalloc(o->hosts, sizeof(struct call_link *));
+        /* In a container the copy is mounted, or copied once more. */
+        if (!o->container && program_link_copies(&t->program))
+                name_cached_agent(t);
         LIST_INIT(&t->rounds);
         uv_timer_init(loop, &t->settle);
         t->settle.data = t;

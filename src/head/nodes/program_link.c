@@ -19,6 +19,7 @@
 
 #define HOST_MARK    "{host}"
 #define SHARING_MARK "{sharing}"
+#define COPY_MARK    "{copy}"
 
 extern char **environ;
 
@@ -154,7 +155,7 @@ static size_t fill_mark(const char *text, const struct program_marks *marks, str
                 const char *name, *value;
         } known[] = { { HOST_MARK, marks->host },
                       { "{hosts}", marks->hosts },
-                      { "{copy}", marks->copy } };
+                      { COPY_MARK, marks->copy } };
         static const char count[] = "{count}";
 
         for (size_t i = 0; i < ARRAY_SIZE(known); i++)
@@ -213,6 +214,8 @@ void program_link_arguments(const struct program_link *p, const struct program_m
                         add_srun_sharing(argv);
                         continue;
                 }
+                if (p->variable && !marks->copy && strstr(p->words.v[i], COPY_MARK))
+                        continue;
                 for (const char *c = p->words.v[i]; *c; c += n) {
                         n = fill_mark(c, marks, &word);
                         if (n == 0) {
@@ -223,6 +226,14 @@ void program_link_arguments(const struct program_link *p, const struct program_m
                 strv_push_mem(argv, buf_data(&word), buf_len(&word));
                 buf_finish(&word);
         }
+}
+
+bool program_link_copies(const struct program_link *p)
+{
+        for (size_t i = 0; i < p->words.n; i++)
+                if (p->variable && strstr(p->words.v[i], COPY_MARK))
+                        return true;
+        return false;
 }
 
 /* Slurm: "*** STEP 1.0 ON node001 CANCELLED AT 2026-11-23T17:38:41 DUE TO TIME LIMIT ***". */

@@ -50,7 +50,8 @@ struct program_marks {
         const char *host;  /* {host}: the node */
         const char *hosts; /* {hosts}: all nodes, with commas between */
         size_t count;      /* {count}: ... their number */
-        const char *copy;  /* {copy}: path for a copy of the agent on the nodes */
+        const char *copy;  /* {copy}: path for a copy of the agent on the nodes; NULL = a way of
+                            * hnlaunch's own leaves the word out */
 };
 
 /* Appends the arguments, with place-holders replaced. */
@@ -60,6 +61,9 @@ void program_link_arguments(const struct program_link *p, const struct program_m
 /* Whether one start of the program serves all nodes, whose agents call the head
  * (head/dial_in/transport_call.h). */
 bool program_link_calls(const char *via);
+
+/* Whether the program copies the agent to the nodes: the template has {copy}. */
+bool program_link_copies(const struct program_link *p);
 
 /* Sets fact and help of @why when its evidence, the program's stderr, says that the manager has
  * ended the agents. Returns whether it does. */

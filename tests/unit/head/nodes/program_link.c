@@ -91,6 +91,27 @@ TEST(step_has_all_of_the_job)
                 unsetenv(cases[i].name);
 }
 
+TEST(step_copies_the_agent_or_not)
+{
+        struct program_link p = PROGRAM_LINK_INIT;
+        struct error err;
+
+        assert_int_equal(program_link_parse("srun", &p, &err), 0);
+        assert_true(program_link_copies(&p));
+        for (int copies = 0; copies < 2; copies++) {
+                struct program_marks marks = { .hosts = "n1,n2",
+                                               .count = 2,
+                                               .copy = copies ? "/tmp/x" : NULL };
+                struct strv argv = STRV_INIT;
+
+                program_link_arguments(&p, &marks, &argv);
+                assert_int_equal(strv_has(&argv, "--bcast=/tmp/x"), copies);
+                assert_string_equal(argv.v[argv.n - 1], copies ? "--bcast=/tmp/x" : "--wait=0");
+                strv_finish(&argv);
+        }
+        program_link_finish(&p);
+}
+
 TEST(cancelled_steps_are_known)
 {
         static const struct {
