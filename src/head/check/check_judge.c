@@ -219,7 +219,7 @@ static void judge_expected(struct check_case *c, const struct check_row *row, co
 /* Gives a failure or a warning the level of the profile. */
 static void move_level(struct check_result *r, const char *move)
 {
-        if (!move || r->level < CHECK_WARN)
+        if (!move)
                 return;
         if (!strcmp(move, "ignore"))
                 check_result_skip(r, "the profile ignores it");
@@ -239,7 +239,7 @@ struct check_rules {
 static void count_result(struct check_line *l, struct check_result *r, const char *row,
                          const char *help, const struct check_rules *rules)
 {
-        if (rules->profile)
+        if (rules->profile && r->level >= CHECK_WARN)
                 move_level(r, strv_env_get(&rules->profile->moves, row));
         if (rules->strict && r->level == CHECK_WARN)
                 r->level = CHECK_FAIL;
@@ -323,6 +323,7 @@ static void judge_check_line(struct check_report *r, const struct check_row *row
         const struct check_fact **facts = find_facts(r, name);
         size_t n_most = 0, n_known = 0;
         const char *most = NULL;
+        const char *want = strv_env_get(&rules->profile->expected, row->name);
         double median = 0;
 
         if (row->drift != CHECK_PASS || row->absent)
@@ -341,7 +342,7 @@ static void judge_check_line(struct check_report *r, const struct check_row *row
                                         .to = &l->of[i] };
 
                 judge_node(&c, row, facts[i], n_most);
-                judge_expected(&c, row, strv_env_get(&rules->profile->expected, row->name));
+                judge_expected(&c, row, want);
                 count_result(l, c.to, row->name, row->help, rules);
         }
         free(facts);
@@ -356,20 +357,22 @@ static bool has_any_fact(const struct check_report *r, const char *name)
         return false;
 }
 
-/* Returns the largest number behind the name of a fact: of "program.2" 2. */
-static unsigned find_last_program(const struct check_report *r, const char *name)
+/* Returns the largest number of a program behind the name of a fact: of "script.2" 2. The facts of
+ * 5,000 nodes are many, so they are read once for all rows. */
+static unsigned find_last_program(const struct check_report *r)
 {
-        size_t len = strlen(name);
         unsigned last = 0;
 
         for (size_t i = 0; i < r->n_nodes; i++) {
                 const struct checked *m = r->nodes[i].facts;
 
                 for (uint32_t k = 0; m && k < m->n_facts; k++) {
-                        const char *at = m->facts[k].name;
+                        const char *dot = strrchr(m->facts[k].name, '.');
+                        unsigned long number = dot ? strtoul(dot + 1, NULL, 10) : 0;
 
-                        if (!strncmp(at, name, len) && at[len] == '.')
-                                last = MAX(last, (unsigned)strtoul(at + len + 1, NULL, 10));
+                        /* Each program has facts: a larger number is made up. */
+                        if (number < m->n_facts)
+                                last = MAX(last, (unsigned)number);
                 }
         }
         return last;
@@ -391,10 +394,12 @@ void check_judge_by(struct check_report *r, const struct check_node *nodes, size
 {
         const struct check_rules rules = { profile, strict };
         const struct check_row *row;
+        unsigned last;
 
         *r = (struct check_report){
                 .nodes = nodes, .n_nodes = n, .profile = profile, .strict = strict
         };
+        last = find_last_program(r);
         judge_reach(r, &rules);
         for (size_t i = 0; (row = check_row_at(i)); i++) {
                 char name[CHECK_NAME];
@@ -402,8 +407,7 @@ void check_judge_by(struct check_report *r, const struct check_node *nodes, size
                 if (!row->optional || has_any_fact(r, row->name))
                         judge_check_line(r, row, row->name, &rules);
                 /* A program between others may lack the fact: it has no script. */
-                for (unsigned k = 1, last = row->each ? find_last_program(r, row->name) : 0;
-                     k <= last; k++) {
+                for (unsigned k = 1; row->each && k <= last; k++) {
                         snprintf(name, sizeof(name), "%s.%u", row->name, k);
                         if (has_any_fact(r, name))
                                 judge_check_line(r, row, name, &rules);
