@@ -85,11 +85,12 @@ is 'and nothing else' "$(grep -c '"in_use": true' "$OUT")" 3
 OUT=$TMP/out.2 ERR=$TMP/err.2 wait "$PID"
 is 'no folder of an environment is left' "$(on node001 sh -c "ls -d $root/*/bin" 2>/dev/null)" ''
 
-# Killed in the middle: never a half folder under a final name, and nothing of it after the next run.
+# Killed in the middle, KILLS times: never a half folder under a final name, and nothing of it after the next run.
+kills=${KILLS:-20}
 head -c 6000000 /dev/urandom >env/large
 lab run tc qdisc replace dev br0 root tbf rate 8mbit burst 64k latency 200ms
 whole=yes
-for i in {1..20}; do
+for ((i = 1; i <= kills; i++)); do
     lab_start -H "$TMP/hosts.txt" --chdir / --venv env true
     sleep "0.$((RANDOM % 9 + 1))"
     [[ $i == 1 ]] && ok 'an environment is on its way' wait_for on node001 sh -c "ls -d $root/.*.2"
@@ -101,7 +102,7 @@ for i in {1..20}; do
         done
     done
 done
-is 'no half folder has a final name after 20 kills' "$whole" yes
+is "no half folder has a final name after $kills kills" "$whole" yes
 lab run tc qdisc replace dev br0 root tbf rate 500mbit burst 1m latency 200ms
 hnv --venv env sh -c 'cksum <$HN_VENV/large'
 is 'the next run has all of it' "$(sort -u "$OUT")" "$(cksum <env/large)"

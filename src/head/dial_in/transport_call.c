@@ -547,11 +547,14 @@ static int open_round_port(struct call_round *r, struct error *err)
 
 static void on_command_ended(struct call_command *c, const char *fact)
 {
+        struct call_round *r = c->owner;
+
         log_line(LOG_INFO, "%s", fact);
         /* No reason will come any more. */
-        end_lost_links(c->owner, 0);
-        retry_missing_links(c->owner);
-        fail_absent_links(c->owner, fact);
+        end_lost_links(r, 0);
+        r->missed |= !r->copies && c->status == atoi(CALL_NO_AGENT);
+        retry_missing_links(r);
+        fail_absent_links(r, fact);
 }
 
 /* Names the agent as in the caches of the nodes. */
