@@ -63,7 +63,8 @@ char *cache_left_text(const struct cache_left *left, const char *root, const cha
 void cache_remove(const char *root, const char *id, const char *run_id, struct cache_left *left);
 /* Removes a half-unpacked tree. */
 void cache_remove_unfinished(const char *root, const char *name, struct cache_left *left);
-/* Removes ROOT/@id although it is kept. False: a job uses it, or something is left. */
+/* Removes ROOT/@id although it is kept, with compiled Python of the ranks. False: a job uses it, or
+ * ranks have written other files there; nothing has changed then. */
 bool cache_remove_kept(const char *root, const char *id);
 /* Gives the tree ROOT/@name the name of the kept folder ROOT/@id, which is removed. 0 or -errno. */
 int cache_replace_kept(const char *root, const char *id, const char *name);

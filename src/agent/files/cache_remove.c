@@ -2,7 +2,8 @@
 /*
  * Pushed files are removed without a list: a file with the time FILE_CACHE_TIME and no write bit
  * was pushed, every other file in the folder belongs to the ranks. Folders go only when empty. A
- * content in ROOT/file goes with the last folder that linked it.
+ * content in ROOT/file goes with the last folder that linked it. In staged folders, which are
+ * read-only but for root, compiled Python of the ranks goes, too.
  *
  * The folder is walked twice: the first walk looks for files of ranks, the second removes.
  */
@@ -22,11 +23,14 @@
 
 #define GONE ".gone." /* a kept folder during removal */
 
+enum { HIDDEN_MAX = 100 };
+
 /* Files beside a kept folder, the lock last. */
 static const char *const suffixes[] = { "keep", "python", "lock" };
 
 struct removal {
-        bool all; /* nothing of the ranks is in there */
+        bool all;      /* nothing of the ranks is in there */
+        bool bytecode; /* .pyc files of the ranks may go */
         struct cache_left left;
         uint64_t files, links; /* pushed ones that were looked at */
         ino_t *gone;           /* contents that have lost a link */
@@ -38,10 +42,19 @@ static bool is_pushed(const struct stat *st)
         return S_ISREG(st->st_mode) && st->st_mtime == FILE_CACHE_TIME && !(st->st_mode & 0222);
 }
 
-static void look_at_entry(struct removal *r, int dir UNUSED, const char *name UNUSED,
+/* Whether Python makes the file anew when it is gone. */
+static bool is_bytecode(const struct removal *r, const char *name, const struct stat *st)
+{
+        size_t n = strlen(name), tail = strlen(".pyc");
+
+        return r->bytecode && S_ISREG(st->st_mode) && n > tail && !strcmp(name + n - tail, ".pyc");
+}
+
+static void look_at_entry(struct removal *r, int dir UNUSED, const char *name,
                           const struct stat *st)
 {
-        r->left.foreign |= !S_ISDIR(st->st_mode) && !S_ISLNK(st->st_mode) && !is_pushed(st);
+        r->left.foreign |= !S_ISDIR(st->st_mode) && !S_ISLNK(st->st_mode) && !is_pushed(st) &&
+                           !is_bytecode(r, name, st);
         r->files += is_pushed(st);
         r->links += S_ISLNK(st->st_mode);
 }
@@ -52,7 +65,7 @@ static void remove_entry(struct removal *r, int dir, const char *name, const str
 {
         bool pushed = is_pushed(st), folder = S_ISDIR(st->st_mode);
 
-        if (!folder && !pushed && !(S_ISLNK(st->st_mode) && r->all)) {
+        if (!folder && !pushed && !is_bytecode(r, name, st) && !(S_ISLNK(st->st_mode) && r->all)) {
                 r->left.foreign = true;
                 return;
         }
@@ -217,7 +230,7 @@ void cache_remove(const char *root, const char *id, const char *run_id, struct c
 void cache_remove_unfinished(const char *root, const char *name, struct cache_left *left)
 {
         CLEANUP(free_textp) char *tree = xasprintf("%s/%s", root, name);
-        struct removal r = { 0 };
+        struct removal r = { .bytecode = true };
 
         if (access(tree, F_OK) == 0) {
                 remove_tree(&r, tree);
@@ -228,46 +241,72 @@ void cache_remove_unfinished(const char *root, const char *name, struct cache_le
         cache_left_add(left, r.left.error);
 }
 
+/* Renames ROOT/@id, since a folder with the final name is whole. Returns the new name below ROOT,
+ * malloc'ed; NULL with errno. */
+static char *hide_kept(const char *root, const char *id)
+{
+        CLEANUP(free_textp) char *tree = xasprintf("%s/%s", root, id);
+
+        /* Files of ranks may be left under the names of earlier ones. */
+        for (unsigned i = 0; i < HIDDEN_MAX; i++) {
+                CLEANUP(free_textp) char *name = xasprintf(GONE "%s.%u", id, i);
+                CLEANUP(free_textp) char *path = xasprintf("%s/%s", root, name);
+
+                if (rename(tree, path) == 0)
+                        return xstrdup(name);
+                if (errno != ENOTEMPTY && errno != EEXIST)
+                        break;
+        }
+        return NULL;
+}
+
+/* Whether the folder has files of ranks, or cannot be read. */
+static bool has_files_of_ranks(const char *root, const char *id)
+{
+        static const int how = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+        CLEANUP(free_textp) char *tree = xasprintf("%s/%s", root, id);
+        struct removal r = { .bytecode = true };
+
+        walk_folder(&r, open(tree, how), look_at_entry);
+        return r.left.foreign || (r.left.error && access(tree, F_OK) == 0);
+}
+
 bool cache_remove_kept(const char *root, const char *id)
 {
         CLEANUP(free_textp) char *lock = xasprintf("%s/%s.lock", root, id);
-        CLEANUP(free_textp) char *tree = xasprintf("%s/%s", root, id);
-        CLEANUP(free_textp) char *gone = xasprintf(GONE "%s", id);
-        CLEANUP(free_textp) char *hidden = xasprintf("%s/%s", root, gone);
+        CLEANUP(free_textp) char *hidden = NULL;
         CLEANUP(fd_closep) int fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
         struct cache_left left = { 0 };
 
-        if (fd < 0 || cache_lock_alone(fd, root, id) < 0)
+        /* Before anything goes: without all of its files a folder is of no use. */
+        if (fd < 0 || cache_lock_alone(fd, root, id) < 0 || has_files_of_ranks(root, id))
                 return false;
-        /* Under another name first: a folder with the final name is whole. */
-        if (rename(tree, hidden) == 0)
-                cache_remove_unfinished(root, gone, &left);
-        /* Files of ranks beside pushed files stay in place. */
-        if (left.foreign || left.error)
-                rename(hidden, tree);
-        for (size_t i = 0; i < ARRAY_SIZE(suffixes) && !left.foreign && !left.error; i++) {
+        hidden = hide_kept(root, id);
+        if (!hidden && errno != ENOENT)
+                return false;
+        for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
                 CLEANUP(free_textp) char *path = xasprintf("%s/%s.%s", root, id, suffixes[i]);
 
                 unlink(path);
         }
+        if (hidden)
+                cache_remove_unfinished(root, hidden, &left);
         rmdir(root);
-        return !left.foreign && !left.error;
+        return true;
 }
 
 int cache_replace_kept(const char *root, const char *id, const char *name)
 {
         CLEANUP(free_textp) char *tree = xasprintf("%s/%s", root, id);
         CLEANUP(free_textp) char *fresh = xasprintf("%s/%s", root, name);
-        CLEANUP(free_textp) char *gone = xasprintf(GONE "%s", id);
-        CLEANUP(free_textp) char *hidden = xasprintf("%s/%s", root, gone);
+        CLEANUP(free_textp) char *hidden = hide_kept(root, id);
         struct cache_left left = { 0 };
         int r;
 
-        cache_remove_unfinished(root, gone, &left);
-        if (rename(tree, hidden) < 0)
+        if (!hidden)
                 return -errno;
         r = rename(fresh, tree) < 0 ? -errno : 0;
-        cache_remove_unfinished(root, gone, &left);
+        cache_remove_unfinished(root, hidden, &left);
         return r;
 }
 

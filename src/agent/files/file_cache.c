@@ -610,8 +610,6 @@ static int name_whole(struct file_cache *s)
         }
         if (!r && chmod(s->tree, 0555) < 0)
                 r = -errno;
-        if (!r)
-                r = stage_write_note(s->root, s->id, &s->offer);
         if (!r && s->n_missing)
                 sync_files(s);
         if (!r && rename(s->tree, tree) < 0) {
@@ -624,6 +622,9 @@ static int name_whole(struct file_cache *s)
                 else if (!r)
                         r = cache_replace_kept(s->root, s->id, name);
         }
+        /* Behind the name: a folder without a note is not taken for whole. */
+        if (!r)
+                r = stage_write_note(s->root, s->id, &s->offer);
         s->whole = r == 0;
         if (r) {
                 free(tree);

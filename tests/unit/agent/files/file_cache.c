@@ -632,6 +632,82 @@ TEST_WITH(setup, teardown, a_staged_folder_that_has_lost_a_file_is_made_whole)
         remove_staged();
 }
 
+/* Writes a file as ranks of root can. */
+static void write_in_copy(const char *name)
+{
+        CLEANUP(free_textp) char *root = cache_dir(0);
+        struct file_cache s = open_staged("look", 0, false);
+        CLEANUP(free_textp) char *folder = xasprintf("%s/%s/d", root, s.id);
+        CLEANUP(free_textp) char *path = xasprintf("%s/%s", folder, name);
+        FILE *f;
+
+        assert_int_equal(chmod(folder, 0700), 0);
+        f = fopen(path, "w");
+        assert_non_null(f);
+        fclose(f);
+        file_cache_close(&s, NULL);
+}
+
+static void assert_whole(const char *run)
+{
+        struct file_cache s = open_staged(run, 0, false);
+        struct pushed why;
+        uint32_t holder;
+
+        assert_int_equal(file_cache_look(&s, false, &holder, &why), 0);
+        has(&s, "a", "hello");
+        has(&s, "d/twin", "hello");
+        file_cache_close(&s, NULL);
+}
+
+TEST_WITH(setup, teardown, a_copy_with_files_of_ranks_stays_whole)
+{
+        const struct stage_order all = { .remove = 1, .limit = 1 };
+        CLEANUP(free_textp) char *root = cache_dir(0);
+        CLEANUP(free_textp) char *path = NULL;
+        struct staged left;
+
+        stage("run");
+        write_in_copy("result");
+        stage_copies_run(&all, &left);
+        assert_true(left.n == 1 && !left.v[0].removed);
+        path = xasprintf("%s/d/result", left.v[0].folder);
+        staged_finish(&left);
+        assert_whole("run2");
+        assert_int_equal(unlink(path), 0);
+        remove_staged();
+}
+
+TEST_WITH(setup, teardown, a_copy_goes_with_compiled_python_of_ranks)
+{
+        stage("run");
+        write_in_copy("twin.cpython-311.pyc");
+        remove_staged();
+}
+
+/* Twice, since files of ranks stay hidden in place of the first. */
+TEST_WITH(setup, teardown, a_copy_with_files_of_ranks_is_replaced)
+{
+        CLEANUP(free_textp) char *root = cache_dir(0);
+
+        stage("run");
+        for (int i = 0; i < 2; i++) {
+                write_in_copy("result");
+                lose_a_file();
+                stage("run2");
+                assert_whole("run3");
+        }
+        for (int i = 0; i < 2; i++) {
+                struct file_cache s = open_staged("look", 0, false);
+                CLEANUP(free_textp)
+                char *hidden = xasprintf("%s/.gone.%s.%d/d/result", root, s.id, i);
+
+                assert_int_equal(unlink(hidden), 0);
+                file_cache_close(&s, NULL);
+        }
+        remove_staged();
+}
+
 TEST_WITH(setup, teardown, the_place_is_locked_while_it_is_used)
 {
         struct file_cache s;
