@@ -437,16 +437,17 @@ static char *find_made(const char *dir)
         CLEANUP(free_textp) char *path = xasprintf("%s/bin/activate", dir);
         CLEANUP(free_textp) char *text = NULL;
         const char *set = NULL;
-        size_t quotes;
 
         if (fd_read_regular(AT_FDCWD, path, TEXT_MAX, &text, NULL) == 0)
                 for (set = strstr(text, "VIRTUAL_ENV="); set;
                      set = strstr(set + 1, "VIRTUAL_ENV=")) {
                         const char *p = set + strlen("VIRTUAL_ENV=");
+                        const char *end = *p == '"' ? "\"\n" : *p == '\'' ? "'\n" : "; \n";
 
-                        quotes = *p == '"' || *p == '\'';
-                        if (p[quotes] == '/')
-                                return xstrndup(p + quotes, strcspn(p + quotes, "\"';\n "));
+                        /* Within quotes the path may have blanks. */
+                        p += *p == '"' || *p == '\'';
+                        if (*p == '/')
+                                return xstrndup(p, strcspn(p, end));
                 }
         return xstrdup(dir);
 }

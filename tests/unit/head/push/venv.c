@@ -26,11 +26,11 @@ static void put(const char *name, const char *text)
         write_file(path, text);
 }
 
-/* A virtual environment without pip, as `python3 -m venv` makes it. */
-static int setup(void **state UNUSED)
+/* A virtual environment without pip, as `python3 -m venv` makes it, in a folder of this name. */
+static int make_venv(const char *name)
 {
         CLEANUP(free_textp)
-        char *made = xasprintf("%s/hnvenv.XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+        char *made = xasprintf("%s/%s.XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", name);
         CLEANUP(free_textp) char *command = NULL;
         FILE *p;
         char line[256] = "";
@@ -38,7 +38,7 @@ static int setup(void **state UNUSED)
         umask(022);
         assert_non_null(mkdtemp(made));
         top = realpath(made, NULL);
-        command = xasprintf("python3 -m venv --without-pip %s/v && cd %s/v && echo "
+        command = xasprintf("python3 -m venv --without-pip '%s/v' && cd '%s/v' && echo "
                             "lib/python*/site-packages",
                             top, top);
         p = popen(command, "r");
@@ -48,6 +48,16 @@ static int setup(void **state UNUSED)
         line[strcspn(line, "\n")] = '\0';
         site = xasprintf("v/%s", line);
         return 0;
+}
+
+static int setup(void **state UNUSED)
+{
+        return make_venv("hnvenv");
+}
+
+static int setup_with_blank(void **state UNUSED)
+{
+        return make_venv("hn venv");
 }
 
 static int teardown(void **state UNUSED)
@@ -100,6 +110,31 @@ static int pack(struct manifest *p, struct diags *d, struct hash_memory *memory)
         const struct manifest_watch watch = { .tick = no_tick, .memory = memory };
 
         return venv_pack(p, "v", top, memory ? &watch : NULL, d);
+}
+
+/* The forms of pip and uv, and of bin/activate. */
+TEST_WITH(setup_with_blank, teardown, the_path_may_have_blanks)
+{
+        static const char form[] =
+                "#!/bin/sh\n'''exec' %c%s/v/bin/python3%c \"$0\" \"$@\"\n' '''\n1\n";
+        static const char moved[] =
+                "#!/bin/sh\n'''exec' \"$(dirname -- \"$(realpath -- \"$0\")\")\"/'python3' "
+                "\"$0\" \"$@\"\n' '''\n1\n";
+        CLEANUP(free_textp) char *pip = xasprintf(form, '"', top, '"');
+        CLEANUP(free_textp) char *uv = xasprintf(form, '\'', top, '\'');
+        CLEANUP(free_textp) char *activate = NULL;
+        struct manifest p = MANIFEST_INIT;
+        struct diags d = DIAGS_INIT;
+
+        put("v/bin/pip", pip);
+        put("v/bin/uv", uv);
+        assert_int_equal(pack(&p, &d, NULL), 0);
+        is_sent(&p, "bin/pip", moved);
+        is_sent(&p, "bin/uv", moved);
+        activate = sent(&p, "bin/activate"); /* without the path */
+        assert_int_equal(d.n, 0);
+        manifest_finish(&p);
+        diags_finish(&d);
 }
 
 TEST_WITH(setup, teardown, scripts_and_paths_do_not_depend_on_the_place)
