@@ -161,7 +161,18 @@ tap.equal("a program that is no Python", agent.warm("true", MODULES), (0, "a pre
 with open("threads.py", "w", encoding="utf-8") as f:
     f.write("import threading, time\nthreading.Thread(target=time.sleep, args=(99,), daemon=True).start()\n")
 tap.equal("a module with a thread", agent.warm(PYTHON, ["threads"], env=["PYTHONPATH=" + here]),
-          (0, "the modules have started 1 threads, and only one would be in the ranks"))
+          (0, "the modules start threads, which ranks would not have"))
+with open("ranked.py", "w", encoding="utf-8") as f:
+    f.write("import os\nos.environ.get('LOCAL_RANK')\n")
+tap.equal("a module that reads a variable of each rank", agent.warm(PYTHON, ["ranked"], env=["PYTHONPATH=" + here]),
+          (0, "a module reads LOCAL_RANK, which a rank has of its own, while it is imported"))
+os.mkdir("shims")
+real = os.path.realpath(shutil.which(PYTHON))
+with open("shims/" + PYTHON, "w", encoding="utf-8") as f:
+    f.write("#!/bin/sh\nPATH=%s:$PATH exec %s \"$@\"\n" % (os.path.dirname(real), real))
+os.chmod("shims/" + PYTHON, 0o755)
+tap.equal("a script that starts a Python", agent.warm(PYTHON, MODULES, env=["PATH=%s/shims:/usr/bin:/bin" % here]),
+          (0, "%s is a program that starts %s: name that one" % (PYTHON, real)))
 with open("loud.py", "w", encoding="utf-8") as f:
     f.write("import sys\nprint('from a module')\nprint('error of a module', file=sys.stderr)\n")
 got = warm(PYTHON, [PYTHON, "script.py"], modules=["loud"], prepare={"env": ["PYTHONPATH=" + here]}, cwd=here, env=["PYTHONPATH=" + here])

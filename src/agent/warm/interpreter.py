@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Imports modules, and waits in one process per slot until the agent hands over a rank (see warm.h).
-# argv: the descriptor of this text, those of the sockets of the slots, the modules, the program's word.
+# argv: the descriptor of this text, those of the sockets of the slots, the modules, the program's word and its PATH.
 # A socket carries to the agent "E REASON" (no slot will be ready), "R PID VERSION-OF-TORCH", then "W" or "C REASON" (how the rank runs).
 import sys
 base = frozenset(sys.modules)
@@ -10,6 +10,7 @@ import _signal, _socket, ctypes, gc, os
 libc, api = ctypes.CDLL(None), ctypes.pythonapi
 LOADED = (b"PYTHON", b"LD_", b"OMP_", b"GOMP_", b"KMP_", b"MKL_", b"OPENBLAS_", b"MALLOC_", b"LC_")
 NAMED = (b"LANG", b"LANGUAGE", b"TZ", b"HOME")
+OF_RANK = (b"RANK", b"LOCAL_RANK", b"WORLD_SIZE", b"MASTER_PORT")
 
 
 class Watched(dict):
@@ -103,7 +104,7 @@ def import_modules():
             os._exit(0)
         os.waitpid(pid, 0)
         if count_threads() > 1:
-            refuse("the modules have started %d threads, and only one would be in the ranks" % (count_threads() - 1))
+            refuse("the modules start threads, which ranks would not have")
 
 
 # --- a slot -------------------------------------------------------------------------------------
@@ -349,7 +350,7 @@ def serve(fd):
 sockets, modules, word = [int(n) for n in sys.argv[2].split(",")], sys.argv[3].split(","), os.fsencode(sys.argv[4])
 starter, agent, folder = os.getpid(), os.getppid(), os.getcwdb()
 read, before = set(), dict(os.environ._data)
-program = find_program(before)
+program = find_program({b"PATH": os.fsencode(sys.argv[5])} if sys.argv[5] else {})
 if sys.version_info < (3, 8):
     refuse("Python %d.%d is older than 3.8" % sys.version_info[:2])
 if not program or not os.path.samefile(program[0], sys.executable):
@@ -364,6 +365,9 @@ if sys.path and sys.path[0] == "":
     sys.path.pop(0)
 os.environ._data = os.environb._data = Watched(os.environ._data)
 import_modules()
+for name in OF_RANK:
+    if name in read:
+        refuse("a module reads %s, which a rank has of its own, while it is imported" % os.fsdecode(name))
 os.environ._data = os.environb._data = dict(os.environ._data)
 after = os.environ._data
 changed = {name: after.get(name) for name in set(before).union(after) if after.get(name) != before.get(name)}

@@ -271,7 +271,8 @@ static int open_text(void)
         return r < 0 ? r : fd;
 }
 
-static void build_words(struct strv *argv, const struct warm_order *m, const struct slot_ends *e)
+static void build_words(struct strv *argv, const struct warm_order *m, const char *path,
+                        const struct slot_ends *e)
 {
         CLEANUP(buf_finish) struct buf ends = BUF_INIT, modules = BUF_INIT;
 
@@ -286,6 +287,7 @@ static void build_words(struct strv *argv, const struct warm_order *m, const str
         strv_push_mem(argv, buf_data(&ends), buf_len(&ends));
         strv_push_mem(argv, buf_data(&modules), buf_len(&modules));
         strv_push(argv, m->word);
+        strv_push(argv, path);
 }
 
 static int start_interpreter(struct warm *w, const struct strv *argv, const struct strv *env,
@@ -336,7 +338,7 @@ void warm_prepare(struct warm *w, const struct warm_order *m, const struct strv 
                         strerror(-MIN(r, e.text)));
                 r = -1;
         } else {
-                build_words(&argv, m, &e);
+                build_words(&argv, m, w->path, &e);
                 r = start_interpreter(w, &argv, env, &e, &err);
         }
         for (size_t i = 0; i < e.n; i++)
