@@ -42,7 +42,7 @@ lab exec node002 mkdir -p /run/user/0
 lab exec node002 mount -t tmpfs -o size=2m lab /run/user/0
 lab_hn -H "$TMP/hosts.txt" --push file touch "$TMP/ran"
 exits 'no room anywhere is an error' 69
-has 'its code' "$ERR" 'error[HN235]: no room for the pushed files on node002'
+has 'its code' "$ERR" 'error[HN235]: no room for the files on node002'
 has 'how much there is' "$ERR" 'are free there'
 has 'where' "$ERR" "node002:$TMP/cache/hnlaunch"
 has 'the next step' "$ERR" HNLAUNCH_STAGE_DIR
@@ -61,7 +61,7 @@ lab exec node003 dd if=/dev/zero of="$TMP/cache/fill" bs=1M count=20 status=none
 uplink 500mbit
 finish
 exits 'a disk that fills up under way' 69
-has 'is told as such' "$ERR" 'error[HN235]: no room for the pushed files on node003'
+has 'is told as such' "$ERR" 'error[HN235]: no room for the files on node003'
 lab exec node003 umount -l "$TMP/cache"
 ok 'and nothing is left' wait_for nothing_stored
 

@@ -30,7 +30,7 @@ static const struct push_message {
         int id, exit;
         const char *fact, *help;
 } push_messages[] = {
-        [NO_ROOM] = { HN_PUSH_NO_ROOM, EX_UNAVAILABLE, "no room for the pushed files",
+        [NO_ROOM] = { HN_PUSH_NO_ROOM, EX_UNAVAILABLE, "no room for the files",
                       "free some space there, or name a larger file system in the nodes' "
                       "HNLAUNCH_STAGE_DIR; `hnlaunch stage --gc` removes what earlier runs left" },
         [DAMAGED] = { HN_PUSH_DAMAGED, EX_UNAVAILABLE, "a pushed file has arrived damaged",

@@ -387,7 +387,7 @@ const struct error_id error_ids[] = {
           "Name a writable folder in HNLAUNCH_STAGE_DIR of the node, or make the files reachable there and leave --push "
           "out." },
         { HN_PUSH_NO_ROOM,
-          "a node has no room for the pushed files",
+          "a node has no room for the files",
           "The file system of the node's cache is full, or the quota is used up.",
           "Make room there (hnlaunch stage --gc), or name a larger file system in HNLAUNCH_STAGE_DIR of the node." },
         { HN_PUSH_DAMAGED,
