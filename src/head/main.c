@@ -107,14 +107,11 @@ static int do_command(struct options *o, struct diags *d)
         return finish_command(o, d, rc);
 }
 
-/* --probe connects to the hosts as a launch does. */
-static int list_hosts(struct options *o, struct diags *d, int *ret_signal)
+/* Connects to the hosts as a launch does, and prints results. */
+static int launch_and_list(struct options *o, struct diags *d, int *ret_signal)
 {
-        int rc;
+        int rc = open_json_output(o, d);
 
-        if (!o->probe)
-                return do_command(o, d);
-        rc = open_json_output(o, d);
         return rc ? rc : launch_run(o, d, ret_signal);
 }
 
@@ -126,10 +123,11 @@ static int dispatch_command(struct options *o, struct diags *d, int *ret_signal)
         case COMMAND_PLAN:
         case COMMAND_CHECK:
         case COMMAND_HOLD:
-        case COMMAND_STAGE:
                 return launch_run(o, d, ret_signal);
         case COMMAND_HOSTS:
-                return list_hosts(o, d, ret_signal);
+                return o->probe ? launch_and_list(o, d, ret_signal) : do_command(o, d);
+        case COMMAND_STAGE:
+                return launch_and_list(o, d, ret_signal);
         case COMMAND_HELP:
                 options_print_help(o->help_topic, stdout);
                 return finish_command(o, d, 0);

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# What `hnlaunch stage` writes where, with nodes that cannot be reached, and which words it refuses.
+# tests/lab/venv-runs-from-copies-on-the-nodes.sh has what it does on nodes.
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh" || exit 1
+
+export HNLAUNCH_STAGE_DIR=$TMP/stage
+mkdir data
+echo 'a b' >data/words
+# Node dead.invalid has no agent.
+printf '#!/bin/sh\n[ "$1" != dead.invalid ] || exit 1\nshift\nexec "$@"\n' >start
+chmod +x start
+stage() { hn stage --start-with "$PWD/start {host}" "$@"; }
+states() { python3 -c 'import json, sys; [print(n["host"], n["folders"] and len(n["folders"])) for n in json.load(sys.stdin)["nodes"]]' <"$1"; }
+
+stage -w a.invalid data --json=brought
+exits 'files are brought: 0' 0
+has '--json=FILE has the folders' brought "\"stage\": \"$TMP/"
+is 'standard output has nothing' "$(cat "$OUT")" ''
+stage -w a.invalid --list --json=listed
+exits '--list --json=FILE: 0' 0
+is 'has the list' "$(states listed)" 'a.invalid 1'
+is 'standard output has nothing' "$(cat "$OUT")" ''
+stage -w a.invalid --gc --stage-keep 1M --json=/nonexistent/x
+exits 'a file that cannot be written: 73' 73
+has 'is told' "$ERR" 'error[HN903]: cannot write to /nonexistent/x: No such file'
+nothing_left 'no process is left'
+done_testing
