@@ -26,5 +26,21 @@ is 'standard output has nothing' "$(cat "$OUT")" ''
 stage -w a.invalid --gc --stage-keep 1M --json=/nonexistent/x
 exits 'a file that cannot be written: 73' 73
 has 'is told' "$ERR" 'error[HN903]: cannot write to /nonexistent/x: No such file'
+
+stage -w a.invalid,dead.invalid data
+exits 'a node without an agent: 69' 69
+has 'the help names an option' "$ERR" 'help: start without it: --exclude dead.invalid'
+lacks 'and none that stage has not' "$ERR" '--spares'
+stage -w a.invalid,dead.invalid --exclude dead.invalid data
+exits 'which stage takes' 0
+stage -w a.invalid,dead.invalid --include a.invalid data
+exits 'and the opposite' 0
+hn stage -w localhost,nosuch.invalid data
+exits 'a host without a name: 68' 68
+lacks 'the help has no other option, either' "$ERR" '--nodes'
+hn hold -w localhost,nosuch.invalid
+exits 'a hold with it: 68' 68
+has 'names an option that hold takes' "$ERR" '--nodes 1:2 starts without nodes that fail'
+lacks 'and no other' "$ERR" '--spares'
 nothing_left 'no process is left'
 done_testing

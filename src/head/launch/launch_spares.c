@@ -562,9 +562,10 @@ bool launch_spares_refused(struct launch *l)
 
 /* ---- no spare is left ---- */
 
-/* Names the options with which a run starts although nodes cannot be reached. */
+/* Names the options of the command with which it starts although nodes cannot be reached. */
 static void help_with_replacing(const struct launch *l, struct diag *d)
 {
+        bool spares = option_belongs(option_by_name("spares"), l->o.command);
         size_t working = 0, failed = 0;
 
         for (size_t i = 0; i < l->hosts.n; i++) {
@@ -573,13 +574,13 @@ static void help_with_replacing(const struct launch *l, struct diag *d)
         }
         if (d->id != HN_UNREACHABLE || l->o.dial_in || !failed || failed == working)
                 return;
-        if (l->o.plan.np || l->o.first) /* a job of roles needs all its nodes */
+        if (!option_belongs(option_by_name("nodes"), l->o.command))
+                return;
+        if (spares && (l->o.plan.np || l->o.first)) /* a job of roles needs all its nodes */
                 diag_help(d, "--spares N keeps N hosts to replace nodes that fail");
         else
-                diag_help(d,
-                          "--nodes %zu:%zu starts without nodes that fail, --spares N keeps N "
-                          "hosts to replace them",
-                          working - failed, working);
+                diag_help(d, "--nodes %zu:%zu starts without nodes that fail%s", working - failed,
+                          working, spares ? ", --spares N keeps N hosts to replace them" : "");
 }
 
 void launch_spares_note(struct launch *l)
