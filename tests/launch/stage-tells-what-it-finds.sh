@@ -42,5 +42,14 @@ hn hold -w localhost,nosuch.invalid
 exits 'a hold with it: 68' 68
 has 'names an option that hold takes' "$ERR" '--nodes 1:2 starts without nodes that fail'
 lacks 'and no other' "$ERR" '--spares'
+
+stage -w a.invalid,dead.invalid --list
+exits '--list with a node without an agent: 69' 69
+ok 'lists the others' grep -q '^a.invalid  *stage .* unused ' "$OUT"
+ok 'and says which has not answered' grep -q '^dead.invalid .* no answer ' "$OUT"
+has 'with the reason' "$ERR" 'error[HN210]: the agent cannot run on dead.invalid'
+stage -w a.invalid,dead.invalid --gc --stage-keep 1M --json
+exits '--gc --json, likewise' 69
+is 'null stands for that node' "$(states "$OUT" | xargs)" 'a.invalid 1 dead.invalid None'
 nothing_left 'no process is left'
 done_testing

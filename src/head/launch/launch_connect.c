@@ -191,8 +191,10 @@ int launch_connect(struct launch *l)
                 return verdict_nothing_started(l, rc);
         launch_spares_watch(l);
         step = job_connect(l->run.job);
-        /* `hnlaunch hosts` writes those that answer, and `hnlaunch check` tells of the others. */
-        if (step == JOB_NODES_LOST && l->o.command == COMMAND_HOSTS) {
+        /* `hnlaunch hosts` and `stage --list` write those that answer, and `hnlaunch check` tells
+         * of the others. */
+        if (step == JOB_NODES_LOST &&
+            (l->o.command == COMMAND_HOSTS || l->o.staged.list || l->o.staged.remove)) {
                 report_nodes(&l->diags, l->run.job, &l->hosts);
                 step = JOB_DONE;
         } else if (step == JOB_NODES_LOST) {

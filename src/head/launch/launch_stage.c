@@ -50,6 +50,16 @@ static void add_staged_row(struct text_table *t, const char *host, const struct 
         cells[6] = xstrdup(c->folder);
 }
 
+/* Adds a row for a node that was not reached, or has not answered. */
+static void add_silent_row(struct text_table *t, const char *host)
+{
+        char **cells = text_table_add(t);
+
+        cells[0] = xstrdup(host);
+        for (size_t i = 1; i < STAGED_COLUMNS; i++)
+                cells[i] = xstrdup(i == 4 ? "no answer" : "-");
+}
+
 static void print_staged(const struct launch *l, const struct staged *all)
 {
         static const struct text_column columns[STAGED_COLUMNS] = {
@@ -67,9 +77,12 @@ static void print_staged(const struct launch *l, const struct staged *all)
                                                                : 0 };
         CLEANUP(free_textp) char *text = NULL;
 
-        for (size_t i = 0; i < l->hosts.n; i++)
+        for (size_t i = 0; i < l->hosts.n; i++) {
                 for (uint32_t k = 0; k < all[i].n; k++)
                         add_staged_row(&t, l->hosts.v[i].name, &all[i].v[k]);
+                if (!all[i].v)
+                        add_silent_row(&t, l->hosts.v[i].name);
+        }
         text = text_table_format(&t);
         fputs(text, stdout);
         text_table_finish(&t);
@@ -102,6 +115,8 @@ static int keep_house(struct launch *l)
         struct staged *all = xcalloc(l->hosts.n, sizeof(*all));
         enum job_step step = job_stage(l->run.job, &order, all);
         json_t *nodes = json_array();
+        const struct diag *failure = diags_first_error(&l->diags);
+        int rc = failure ? failure->exit : 0;
 
         for (size_t i = 0; i < l->hosts.n; i++)
                 json_array_append_new(nodes,
@@ -117,10 +132,12 @@ static int keep_house(struct launch *l)
                 print_staged(l, all);
         }
         json_decref(nodes);
-        for (size_t i = 0; i < l->hosts.n; i++)
+        for (size_t i = 0; i < l->hosts.n; i++) {
+                rc = all[i].v || rc ? rc : EX_NOHOST;
                 staged_finish(&all[i]);
+        }
         free(all);
-        return step == JOB_DONE ? 0 : launch_end_early(l, step);
+        return step == JOB_DONE ? rc : launch_end_early(l, step);
 }
 
 /* --- bringing --------------------------------------------------------------------------------- */
