@@ -51,5 +51,16 @@ has 'with the reason' "$ERR" 'error[HN210]: the agent cannot run on dead.invalid
 stage -w a.invalid,dead.invalid --gc --stage-keep 1M --json
 exits '--gc --json, likewise' 69
 is 'null stands for that node' "$(states "$OUT" | xargs)" 'a.invalid 1 dead.invalid None'
+
+stage -w a.invalid --gc --unused 0s
+exits '--unused 0s: 64' 64
+has 'has its bounds' "$ERR" 'error[HN703]: --unused must be a time from 1s to '
+stage -w a.invalid --list --unused 3d
+exits '--list --unused: 64' 64
+has 'has no effect' "$ERR" 'error[HN704]: --unused has no effect without --gc'
+
+stage -w a.invalid data ''
+exits 'an empty word: 64' 64
+has 'is told' "$ERR" 'error[HN703]: `stage` needs a path, and word 2 is empty'
 nothing_left 'no process is left'
 done_testing

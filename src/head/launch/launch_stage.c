@@ -111,7 +111,8 @@ static int keep_house(struct launch *l)
 {
         const struct stage_order order = { .remove = l->o.staged.remove,
                                            .limit = (uint64_t)l->o.staged.keep,
-                                           .max_age_s = (uint64_t)l->o.staged.unused_ms / 1000 };
+                                           .max_age_s =
+                                                   ((uint64_t)l->o.staged.unused_ms + 999) / 1000 };
         struct staged *all = xcalloc(l->hosts.n, sizeof(*all));
         enum job_step step = job_stage(l->run.job, &order, all);
         json_t *nodes = json_array();

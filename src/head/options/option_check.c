@@ -126,6 +126,18 @@ static void check_staging(const struct options *o, struct diags *d)
                         "or leave one of them out");
         if (o->command != COMMAND_STAGE)
                 return;
+        for (size_t i = 0; i < o->argv.n; i++)
+                if (!*o->argv.v[i]) {
+                        diag_help(diag_add(d, HN_OPTION_VALUE, EX_USAGE,
+                                           "`stage` needs a path, and word %zu is empty", i + 1),
+                                  "a variable of the shell may have no value");
+                        return;
+                }
+        if (o->staged.unused_ms && !o->staged.remove)
+                diag_help(diag_add(d, HN_OPTION_CONFLICT, EX_USAGE,
+                                   "--unused has no effect without --gc"),
+                          "--gc --unused TIME removes what was not used for so long; --list shows "
+                          "the time");
         if (o->staged.list || o->staged.remove) {
                 if (stages)
                         diag_help(diag_add(d, HN_OPTION_CONFLICT, EX_USAGE,

@@ -377,7 +377,7 @@ const struct option_def option_table[] = {
         { "gc", 0, NULL, "remove what does not fit into --stage-keep, oldest first; nothing that is in use",
           NULL, NULL, GROUP_PLAN, .commands = ON(STAGE), .parse = value_switch, FIELD(staged.remove) },
         { "unused", 0, "TIME", "--gc: remove what was not used for so long, too",
-          NULL, NULL, GROUP_PLAN, .commands = ON(STAGE), .parse = value_span, FIELD(staged.unused_ms) },
+          NULL, NULL, GROUP_PLAN, .commands = ON(STAGE), .parse = value_span, FIELD(staged.unused_ms), .min = 1000 },
         { "probe", 0, NULL, "ask the nodes for GPUs, cores and memory",
           NULL, NULL, GROUP_PLAN, .commands = ON(PLAN) | ON(HOSTS), .parse = value_switch, FIELD(probe) },
         { "strict", 0, NULL, "warnings are failures",
