@@ -62,5 +62,14 @@ has 'has no effect' "$ERR" 'error[HN704]: --unused has no effect without --gc'
 stage -w a.invalid data ''
 exits 'an empty word: 64' 64
 has 'is told' "$ERR" 'error[HN703]: `stage` needs a path, and word 2 is empty'
+
+stage -w a.invalid nosuch
+exits 'a path that is not there: 66' 66
+has 'is told without an option' "$ERR" "error[HN230]: cannot read $PWD/nosuch: No such file"
+lacks 'and without a program' "$ERR" 'options stand before'
+mkfifo pipe
+stage -w a.invalid pipe
+exits 'a pipe: 66' 66
+has 'is told without an option' "$ERR" "error[HN232]: $PWD/pipe is a pipe"
 nothing_left 'no process is left'
 done_testing

@@ -87,6 +87,7 @@ int launch_pack_files(struct launch *l)
                 return 0;
         watch.memory = hash_memory_open();
         l->manifests[PUSH_STAGE].label.use = PUSH_STAGE;
+        l->manifests[PUSH_STAGE].by_command = l->o.command == COMMAND_STAGE;
         if (l->o.staged.venv)
                 r = venv_pack(&l->manifests[PUSH_VENV], l->o.staged.venv, l->here, &watch,
                               &l->diags);
@@ -157,7 +158,8 @@ enum job_step launch_bring_files(struct launch *l, const struct plan *plan, stru
 
 int launch_refuse_files(struct launch *l, enum job_step step, const struct error *err)
 {
-        static const char *const options[PUSH_USES] = { "--push", "--stage", "--venv" };
+        static const char *const options[PUSH_USES] = { "--push: ", "--stage: ", "--venv: " };
+        int use;
 
         if (step != JOB_IMPOSSIBLE)
                 return launch_end_early(l, step);
@@ -165,8 +167,9 @@ int launch_refuse_files(struct launch *l, enum job_step step, const struct error
                 return verdict_nothing_started(l, EX_UNAVAILABLE);
         if (err->number != HN_PUSH_CHANGED)
                 return verdict_nothing_because(l, HN_PUSH_UNREADABLE, EX_NOINPUT, err);
-        diag_help(diag_add(&l->diags, HN_PUSH_CHANGED, EX_NOINPUT, "%s: %s",
-                           options[job_push_use(l->run.job)], err->text),
+        use = job_push_use(l->run.job);
+        diag_help(diag_add(&l->diags, HN_PUSH_CHANGED, EX_NOINPUT, "%s%s",
+                           l->manifests[use].by_command ? "" : options[use], err->text),
                   "start again when no process writes to these files");
         return verdict_nothing_started(l, EX_NOINPUT);
 }

@@ -76,7 +76,7 @@ struct packing {
         struct diags *d;
         const struct manifest_watch *watch;
         const struct manifest_edit *edit; /* NULL = none */
-        const char *option;
+        const char *option;               /* what messages begin with: "--push: ", or "" */
         char *top; /* landing place of the present argument, "" = the current directory itself */
         uint64_t hashed;
 };
@@ -169,11 +169,11 @@ static void refuse_source(struct packing *k, const char *path, int error)
 
         if (enough_errors(k))
                 return;
-        d = diag_add(k->d, id, EX_NOINPUT, "%s: cannot read %s: %s", k->option, path,
+        d = diag_add(k->d, id, EX_NOINPUT, "%scannot read %s: %s", k->option, path,
                      strerror(error));
         if (error == ENOENT)
-                diag_help(d, "paths are relative to the current directory; options stand before "
-                             "the program");
+                diag_help(d, "paths are relative to the current directory%s",
+                          *k->option ? "; options stand before the program" : "");
         else if (error == EACCES)
                 diag_help(d, "pushed files must be readable for you: ls -l %s", path);
 }
@@ -182,10 +182,10 @@ static void refuse_source(struct packing *k, const char *path, int error)
 static void refuse_source_kind(struct packing *k, const char *path, const char *what)
 {
         if (!enough_errors(k))
-                diag_help(diag_add(k->d, HN_PUSH_SPECIAL, EX_NOINPUT, "%s: %s is %s", k->option,
-                                   path, what),
-                          "remove it, or push the files one by one: only files, folders and links "
-                          "to files can be pushed");
+                diag_help(diag_add(k->d, HN_PUSH_SPECIAL, EX_NOINPUT, "%s%s is %s", k->option, path,
+                                   what),
+                          "remove it, or name the files one by one: only files, folders and links "
+                          "to files can be brought to the nodes");
 }
 
 /* Adds an item, with the rights of the source within 0777; links have none of their own. */
@@ -369,7 +369,7 @@ static void sort_items(struct packing *k)
                                                              last->source.ino == it->source.ino));
                 if (!is_same && !enough_errors(k))
                         diag_help(diag_add(k->d, HN_PUSH_CLASH, EX_NOINPUT,
-                                           "%s: %s and %s would both be %s on the nodes", k->option,
+                                           "%s%s and %s would both be %s on the nodes", k->option,
                                            last->source.path, it->source.path, it->entry.path),
                                   "files outside of the current directory land under their last "
                                   "name: rename one, or start in a folder that holds both");
@@ -450,7 +450,7 @@ static void hash_file(struct packing *k, struct manifest_item *it, void *buffer)
         }
         if (r == -ESTALE && !enough_errors(k))
                 diag_help(diag_add(k->d, HN_PUSH_CHANGED, EX_NOINPUT,
-                                   "%s: %s changes while it is read", k->option, it->source.path),
+                                   "%s%s changes while it is read", k->option, it->source.path),
                           "start again when the file is complete");
         else if (r)
                 refuse_source(k, it->source.path, -r);
@@ -540,12 +540,18 @@ static void fill_manifest(struct packing *k, struct manifest *p)
         crypto_hash_sha256(p->label.sha, buf_data(&b), buf_len(&b));
         if (k->n > PUSH_ENTRIES_MAX || p->wire_bytes > PUSH_MANIFEST_MAX)
                 diag_help(diag_add(k->d, HN_PUSH_TOO_MANY, EX_NOINPUT,
-                                   "%s: more than %d files, or more than %d MB of names", k->option,
+                                   "%smore than %d files, or more than %d MB of names", k->option,
                                    PUSH_ENTRIES_MAX, PUSH_MANIFEST_MAX >> 20),
                           "pack them into one file (tar, WebDataset, HDF5) and push that");
 }
 
-static const char *const option_names[PUSH_USES] = { "--push", "--stage", "--venv" };
+/* Returns what messages begin with. */
+static const char *name_option(const struct manifest *p)
+{
+        static const char *const names[PUSH_USES] = { "--push: ", "--stage: ", "--venv: " };
+
+        return p->by_command ? "" : names[p->label.use];
+}
 
 /* Sorts, hashes and hands over the items. */
 static int finish_packing(struct packing *k, struct manifest *p)
@@ -562,7 +568,7 @@ static int finish_packing(struct packing *k, struct manifest *p)
 int manifest_pack(struct manifest *p, const struct strv *paths, const char *cwd,
                   const struct manifest_watch *watch, struct diags *d)
 {
-        struct packing k = { .d = d, .watch = watch, .option = option_names[p->label.use] };
+        struct packing k = { .d = d, .watch = watch, .option = name_option(p) };
         struct buf name = BUF_INIT;
 
         for (size_t i = 0; i < paths->n && k.n <= PUSH_ENTRIES_MAX; i++) {
@@ -579,11 +585,9 @@ int manifest_pack(struct manifest *p, const struct strv *paths, const char *cwd,
 int manifest_pack_folder(struct manifest *p, const char *dir, const struct manifest_edit *edit,
                          const struct manifest_watch *watch, struct diags *d)
 {
-        struct packing k = { .d = d,
-                             .watch = watch,
-                             .edit = edit,
-                             .option = option_names[p->label.use],
-                             .top = xstrdup("") };
+        struct packing k = {
+                .d = d, .watch = watch, .edit = edit, .option = name_option(p), .top = xstrdup("")
+        };
 
         p->label.name = xstrdup(dir);
         gather_source(&k, &(struct found){ AT_FDCWD, dir, dir }, "", true);

@@ -31,6 +31,7 @@ struct manifest_source {
 struct manifest {
         struct push_label label; /* use and limit are set by the caller, use first */
         bool here_too;           /* nodes of this machine get a copy, too; set by the caller */
+        bool by_command; /* the paths are words of a command: messages name no option; likewise */
         struct push_manifest manifest;   /* sorted by path */
         struct manifest_source *sources; /* per entry */
         uint32_t files;

@@ -373,7 +373,7 @@ const struct error_id error_ids[] = {
           "Make it readable for you: ls -l PATH." },
         { HN_PUSH_SPECIAL,
           "--push cannot push a file of this kind",
-          "Only files, folders and links to files can be pushed. Pipes, sockets, devices, links to folders elsewhere "
+          "Only files, folders and links to files can be brought to the nodes. Pipes, sockets, devices, links to folders elsewhere "
           "and links that lead nowhere cannot.",
           "Push a folder that does not have it." },
         { HN_PUSH_CLASH,
