@@ -72,5 +72,15 @@ ok 'at once' wait_for no_hold
 hn hold "${on[@]}"
 kill -TERM "$(held pid)"
 ok 'SIGTERM ends a hold, too' wait_for no_hold
+
+# Modules are imported again for each run.
+echo 'import time; time.sleep(2)' >slow.py
+PYTHONPATH=$PWD hn hold "${on[@]}" --warm python3:slow
+exits 'a hold whose modules take long' 0
+for i in 1 2; do PYTHONPATH=$PWD hn "${on[@]}" --progress tty python3 -c 'pass'; done
+exits 'a run at once behind another one' 0
+ok 'tells that the hold is awaited' grep -aq '0/1 nodes ready, waiting for the hold, [0-9]' "$ERR"
+hn release
+ok 'the hold ends' wait_for no_hold
 nothing_left 'nothing is left'
 done_testing

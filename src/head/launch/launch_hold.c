@@ -238,6 +238,7 @@ static int ask_hold(struct launch *l, bool named)
 
         if (held) {
                 l->config.remote = held_maker(held);
+                progress_on_hold(l->run.progress);
                 log_line(LOG_INFO, "the agents of hold %s are used", held_id(held));
         } else if (!named && l->o.verbose && why.why == HOLD_NONE) {
                 tell_other_holds(settings);

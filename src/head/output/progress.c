@@ -64,6 +64,7 @@ struct progress {
         struct push_progress push;
         struct phase phases[PHASES]; /* on a terminal: that are over, and not yet printed */
         int n_phases;
+        bool on_hold;           /* progress_on_hold() */
         bool written;           /* a rank has: no line about the start has a place any more */
         struct live_line *live; /* while ranks run */
 };
@@ -436,7 +437,8 @@ static char *format_waiting(const struct progress *p, const char *took)
         /* Columns of a host's name that still tell hosts apart. */
         enum { NAME_MIN = 16 };
         const struct node_progress *w = find_waited(p);
-        const char *host = w ? w->host : "?", *phase = w ? phases[w->phase] : "?";
+        /* As long as nothing is known of any node, only the count is told. */
+        const char *host = w ? w->host : p->on_hold ? "the hold" : "";
         char before[64], after[64];
         struct buf b = BUF_INIT;
         size_t name, room, rest;
@@ -446,19 +448,28 @@ static char *format_waiting(const struct progress *p, const char *took)
         room = p->o.tty ? MAX(columns_of_terminal(STDERR_FILENO), (size_t)4) - 4 : SIZE_MAX;
         if (w && w->login && room >= 60)
                 return format_login(p, w, took, room);
-        snprintf(before, sizeof(before), "%zu/%zu nodes ready, waiting for ", p->ready,
-                 p->o.n_hosts);
-        snprintf(after, sizeof(after), " (%s), %s", phase, took);
+        snprintf(before, sizeof(before), "%zu/%zu nodes ready, %s", p->ready, p->o.n_hosts,
+                 name ? "waiting for " : "");
+        if (w)
+                snprintf(after, sizeof(after), " (%s), %s", phases[w->phase], took);
+        else
+                snprintf(after, sizeof(after), "%s%s", name ? ", " : "", took);
         rest = strlen(before) + strlen(after);
         if (rest + MIN(name, (size_t)NAME_MIN) > room) {
                 snprintf(before, sizeof(before), "%zu/%zu ready, ", p->ready, p->o.n_hosts);
-                snprintf(after, sizeof(after), " %s", took);
+                snprintf(after, sizeof(after), "%s%s", name ? " " : "", took);
                 rest = strlen(before) + strlen(after);
         }
         buf_appends(&b, before);
         columns_shorten(&b, host, room > rest ? room - rest : 1);
         buf_appends(&b, after);
         return buf_steal(&b);
+}
+
+void progress_on_hold(struct progress *p)
+{
+        if (p)
+                p->on_hold = true;
 }
 
 void progress_tick(struct progress *p)

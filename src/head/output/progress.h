@@ -30,6 +30,9 @@ struct progress_options {
 };
 
 struct progress *progress_create(struct events *es, const struct progress_options *o);
+/* The nodes are those of a hold: a wait for nodes without any event is one for the hold. NULL is
+ * fine. */
+void progress_on_hold(struct progress *p);
 /* Updates the line about connecting nodes; to be called ten times a second. NULL is fine. */
 void progress_tick(struct progress *p);
 /* The ranks have been ordered to start: from now on a line tells what goes on (live_line.h). Again
