@@ -253,7 +253,7 @@ void stage_copies_run(const struct stage_order *o, struct staged *ret)
                         cache_sweep_dead(root);
                 list_root(root, &here);
                 for (uint32_t k = 0; k < here.n && o->remove && o->max_age_s; k++)
-                        if (here.v[k].age_s > o->max_age_s)
+                        if (here.v[k].age_s >= o->max_age_s)
                                 remove_staged_copy(root, &here.v[k]);
                 if (o->remove)
                         remove_oldest_copies(root, &here, 0, o->limit, true);

@@ -94,16 +94,22 @@ static void on_node_alloc(uv_handle_t *h, size_t size, uv_buf_t *ret)
         *ret = uv_buf_init(mem, mem ? (unsigned)want : 0);
 }
 
+void node_explain(struct node *n)
+{
+        struct link *l = n->io->link;
+
+        if (!n->failure && n->state == NODE_RUNNING && l && l->transport->ops->explain)
+                l->transport->ops->explain(l);
+}
+
 /* Handles EOF. The transport reports the end with a better reason, earlier or later: a greeting
  * node waits for that report, a running node does not. */
 static void end_node_stream(struct node *n, ssize_t status)
 {
         struct link_failure why = { .phase = LINK_OPEN, .cause = LINK_ENDED };
-        struct link *l = n->io->link;
         bool was_ended = n->ended;
 
-        if (!n->failure && n->state == NODE_RUNNING && l && l->transport->ops->explain)
-                l->transport->ops->explain(l);
+        node_explain(n);
         n->ended = true;
         if (n->state == NODE_GREETING) {
                 if (n->failure)

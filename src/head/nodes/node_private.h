@@ -49,6 +49,9 @@ void node_report_exit(struct node *n);
 
 /* --- node_in.c --- */
 
+/* Asks the transport why the stream of a running node has ended: n->failure, if it knows. */
+void node_explain(struct node *n);
+
 /* Returns whether nothing more is to be heard from the node. */
 bool node_is_given_up(const struct node *n);
 /* Reads from the pipe, until its end. 0 or a negative error of libuv. */
