@@ -83,4 +83,49 @@ ok 'tells that the hold is awaited' grep -aq '0/1 nodes ready, waiting for the h
 hn release
 ok 'the hold ends' wait_for no_hold
 nothing_left 'nothing is left'
+
+# --- a hold that does not answer, is released twice, or is there already -------------------------------------
+
+hn hold "${on[@]}"
+HOLD=$(cat "$OUT")
+pid=$(held pid)
+kill -STOP "$pid"
+is_silent() { # NAME
+    exits "$1: 69" 69
+    has "$1: the process" "$ERR" "error[HN633]: a hold of yours (pid $pid) does not answer"
+    has "$1: what ends it" "$ERR" "help: kill -CONT $pid lets a stopped process go on, kill -KILL $pid ends the hold"
+}
+hn release
+is_silent 'release of a stopped hold'
+hn release "$HOLD"
+is_silent 'release by its name'
+has 'release by its name: the name' "$ERR" "it may be hold $HOLD"
+hn hold "${on[@]}"
+is_silent 'another hold of the same hosts'
+lacks 'another hold of the same hosts: no talk of names' "$ERR" 'same hosts and settings'
+hn ps
+exits 'ps' 0
+has 'ps warns of it' "$ERR" "warning[HN633]: a hold of yours (pid $pid) does not answer"
+kill -CONT "$pid"
+hn hold "${on[@]}"
+exits 'a second hold' 69
+has 'is refused by the name of the first' "$ERR" "error[HN634]: hold $HOLD has the same hosts and settings"
+has 'with the ways to go on' "$ERR" "help: runs on these hosts start on it; hnlaunch release $HOLD ends it"
+hn release
+ok 'it ends' wait_for no_hold
+
+hn hold "${on[@]}"
+one=$(cat "$OUT")
+hn hold -w more.invalid "${on[@]:2}"
+two=$(cat "$OUT")
+hn release "$one" nobody noone
+exits 'a release with wrong names' 69
+has 'tells one' "$ERR" 'error[HN631]: there is no hold nobody'
+has 'and the other' "$ERR" 'error[HN631]: there is no hold noone'
+is 'and releases nothing' "$(held hold | sort | xargs)" "$(printf '%s\n' "$one" "$two" | sort | xargs)"
+hn release "$one" "$two"
+exits 'a release of two' 0
+has 'ends one' "$ERR" "hold $one has ended"
+has 'and the other' "$ERR" "hold $two has ended"
+ok 'so that none is left' wait_for no_hold
 done_testing

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A hold is asked through its socket; one that does not answer within HOLD_ANSWER_MS is left out of
- * the list, and its socket stays. A hold that a run uses ends when the run has ended.
+ * A hold is asked through its socket; one that does not answer within HOLD_ANSWER_MS has no name,
+ * and is told with its process. A hold that a run uses ends when the run has ended.
  */
 #include "head/commands/run_holds.h"
 
@@ -56,7 +56,27 @@ static json_int_t age_of(const json_t *hold)
         return json_integer_value(json_object_get(hold, "us"));
 }
 
-json_t *run_holds_list(void)
+/* Adds that the hold at @path does not answer, with @warns as a warning. @word, if any, may be its
+ * name. False: it is not there any more. */
+static bool tell_silent(struct diags *d, const char *path, bool warns, const char *word)
+{
+        struct error err;
+        struct diag *di;
+        const char *help;
+
+        if (hold_socket_tell_silent(path, &err) == 0)
+                return false;
+        help = err_cut_help(&err);
+        di = warns ? diag_warn(d, HN_HOLD_SILENT, "%s", err.text)
+                   : diag_add(d, HN_HOLD_SILENT, EX_UNAVAILABLE, "%s", err.text);
+        if (word)
+                diag_note(di, "it may be hold %s, and no other hold has this name", word);
+        if (help)
+                diag_help(di, "%s", help);
+        return true;
+}
+
+json_t *run_holds_list(struct diags *d)
 {
         CLEANUP(strv_finish) struct strv paths = STRV_INIT;
         json_t *holds = json_array();
@@ -66,8 +86,10 @@ json_t *run_holds_list(void)
                 json_t *hold = ask_hold_at(paths.v[i], "info");
                 size_t at = 0;
 
-                if (!hold)
+                if (!hold) {
+                        tell_silent(d, paths.v[i], true, NULL);
                         continue;
+                }
                 while (at < json_array_size(holds) &&
                        age_of(json_array_get(holds, at)) >= age_of(hold))
                         at++;
@@ -155,6 +177,12 @@ char *run_holds_table(const json_t *holds)
 
 /* --- release ---------------------------------------------------------------------------------- */
 
+/* The holds of this machine, by their sockets. */
+struct holds_here {
+        struct strv ids, paths; /* of those that answer */
+        struct strv silent;     /* paths */
+};
+
 /* Releases the hold at @path, and tells so. */
 static void release_at(const char *path, const char *id, struct diags *d)
 {
@@ -171,41 +199,97 @@ static void release_at(const char *path, const char *id, struct diags *d)
         json_decref(answer);
 }
 
-/* Whether the command means the hold: by the beginning of its id, or as one of all. */
-static bool is_meant(const struct options *o, const char *id)
+static void list_holds_here(struct holds_here *to)
 {
-        return !o->argv.n || !strncmp(id, o->argv.v[0], strlen(o->argv.v[0]));
+        CLEANUP(strv_finish) struct strv paths = STRV_INIT;
+
+        hold_socket_list(&paths);
+        for (size_t i = 0; i < paths.n; i++) {
+                json_t *hold = ask_hold_at(paths.v[i], "info");
+
+                if (hold) {
+                        strv_push(&to->ids, json_member(hold, "hold"));
+                        strv_push(&to->paths, paths.v[i]);
+                } else {
+                        strv_push(&to->silent, paths.v[i]);
+                }
+                json_decref(hold);
+        }
+}
+
+static void refuse_several(size_t n, const char *one, struct diags *d)
+{
+        diag_help(diag_add(d, HN_COMMAND_WORDS, EX_USAGE, "%zu holds are meant", n),
+                  "name one, as hnlaunch release %s, or release all: --all", one);
+}
+
+/* Adds that no hold begins with @word, unless one that does not answer may be meant. */
+static void refuse_word(const struct holds_here *h, const char *word, struct diags *d)
+{
+        bool told = false;
+
+        for (size_t i = 0; i < h->silent.n; i++)
+                told |= tell_silent(d, h->silent.v[i], false, word);
+        if (!told)
+                diag_help(diag_add(d, HN_NO_HOLD, EX_UNAVAILABLE, "there is no hold %s", word),
+                          "hnlaunch ps lists your holds");
+}
+
+/* Marks the hold whose id begins with @word; or adds an error. */
+static void mean_hold(const struct holds_here *h, const char *word, bool *meant, struct diags *d)
+{
+        size_t n = 0, at = 0;
+
+        for (size_t i = 0; i < h->ids.n; i++)
+                if (!strncmp(h->ids.v[i], word, strlen(word))) {
+                        at = i;
+                        n++;
+                }
+        if (n > 1)
+                refuse_several(n, h->ids.v[at], d);
+        else if (n)
+                meant[at] = true;
+        else
+                refuse_word(h, word, d);
+}
+
+/* Marks the holds that the command means. */
+static void mean_holds(const struct options *o, const struct holds_here *h, bool *meant,
+                       struct diags *d)
+{
+        size_t n = h->ids.n + h->silent.n;
+
+        for (size_t k = 0; k < o->argv.n; k++)
+                mean_hold(h, o->argv.v[k], meant, d);
+        if (!o->argv.n && h->ids.n && n > 1 && !o->ps.all)
+                refuse_several(n, h->ids.v[0], d);
+        for (size_t i = 0; i < h->ids.n && !o->argv.n; i++)
+                meant[i] = true;
 }
 
 int run_holds_release(const struct options *o, struct diags *d)
 {
-        CLEANUP(strv_finish) struct strv paths = STRV_INIT, ids = STRV_INIT, found = STRV_INIT;
+        struct holds_here h = { STRV_INIT, STRV_INIT, STRV_INIT };
+        bool *meant;
 
         if (o->argv.n && o->ps.all) {
                 diag_add(d, HN_COMMAND_WORDS, EX_USAGE, "--all releases all holds: leave %s out",
                          o->argv.v[0]);
                 return EX_USAGE;
         }
-        hold_socket_list(&paths);
-        for (size_t i = 0; i < paths.n; i++) {
-                json_t *hold = ask_hold_at(paths.v[i], "info");
-
-                if (hold && is_meant(o, json_member(hold, "hold"))) {
-                        strv_push(&ids, json_member(hold, "hold"));
-                        strv_push(&found, paths.v[i]);
-                }
-                json_decref(hold);
-        }
-        if (!found.n && o->argv.n)
-                diag_help(diag_add(d, HN_NO_HOLD, EX_UNAVAILABLE, "there is no hold %s",
-                                   o->argv.v[0]),
-                          "hnlaunch ps lists your holds");
-        else if (!found.n)
+        list_holds_here(&h);
+        meant = xcalloc(h.ids.n + 1, sizeof(*meant));
+        mean_holds(o, &h, meant, d);
+        if (!h.ids.n && !h.silent.n && !o->argv.n)
                 diag_tell(d, "you have no holds here");
-        else if (found.n > 1 && !o->ps.all)
-                diag_help(diag_add(d, HN_COMMAND_WORDS, EX_USAGE, "%zu holds are meant", found.n),
-                          "name one, as hnlaunch release %s, or release all: --all", ids.v[0]);
-        for (size_t i = 0; i < found.n && !diags_errors(d); i++)
-                release_at(found.v[i], ids.v[i], d);
+        for (size_t i = 0, n = diags_errors(d); i < h.ids.n && !n; i++)
+                if (meant[i])
+                        release_at(h.paths.v[i], h.ids.v[i], d);
+        for (size_t i = 0; i < h.silent.n && !o->argv.n; i++)
+                tell_silent(d, h.silent.v[i], false, NULL);
+        free(meant);
+        strv_finish(&h.ids);
+        strv_finish(&h.paths);
+        strv_finish(&h.silent);
         return diags_errors(d) ? diags_first_error(d)->exit : 0;
 }

@@ -10,8 +10,8 @@
 #include "head/term/diag.h"
 
 /* Returns the descriptions of all holds that answer, an array, the oldest first; a new
- * reference. */
-json_t *run_holds_list(void);
+ * reference. Warns of the others in @d. */
+json_t *run_holds_list(struct diags *d);
 /* Returns a table of the holds, malloc'ed. */
 char *run_holds_table(const json_t *holds);
 /* Does the command. Returns the exit code, with messages in @d. */

@@ -338,7 +338,7 @@ int run_ps_print(const struct options *o, struct diags *d)
         struct run_list l;
 
         for (;;) {
-                json_t *holds = run_holds_list();
+                json_t *holds = run_holds_list(d);
 
                 run_list_load(&l);
                 print_runs(o, &l, holds, d);

@@ -561,6 +561,17 @@ static json_t *list_held_hosts(const struct hosts *hosts, json_t *list)
         return names;
 }
 
+/* Refuses to listen where another hold of the same hosts and settings has given @answer. */
+static int refuse_second(const json_t *answer, struct error *err)
+{
+        const char *id = json_member(answer, "hold");
+
+        err_set(err, EADDRINUSE, "hold %s has the same hosts and settings", id);
+        err_help(err, "runs on these hosts start on it; hnlaunch release %s ends it", id);
+        err->number = HN_HOLD_EXISTS;
+        return -EADDRINUSE;
+}
+
 /* Listens at @path, unless another hold does. 0 or -errno with @err. */
 static int listen_for_runs(struct hold *h, struct error *err)
 {
@@ -570,14 +581,16 @@ static int listen_for_runs(struct hold *h, struct error *err)
         int r;
 
         if (fd >= 0) {
-                err_set(err, EADDRINUSE, "%s", json_member(other, "hold"));
+                r = refuse_second(other, err);
                 json_decref(other);
                 fd_close(fd);
-                return -EADDRINUSE;
+                return r;
         }
         if (err->code == ECONNREFUSED)
                 unlink(h->path);
         r = uv_pipe_bind(&h->listener, h->path);
+        if (r == UV_EADDRINUSE && hold_socket_tell_silent(h->path, err) < 0)
+                return -EADDRINUSE;
         if (r == 0)
                 r = uv_listen((uv_stream_t *)&h->listener, BACKLOG, on_hold_connection);
         return r < 0 ? err_set(err, -r, "cannot listen at %s: %s", h->path, strerror(-r)) : 0;

@@ -33,8 +33,8 @@ struct hold_config {
 };
 
 /* Listens for runs, and prepares agents on the @nodes, one for each host; hosts of this machine
- * take no part. All is borrowed. NULL with @err: -EADDRINUSE, such a hold is there already.
- */
+ * take no part. All is borrowed. NULL with @err: HN_HOLD_EXISTS, such a hold is there already, or
+ * HN_HOLD_SILENT, it does not answer. */
 struct hold *hold_open(uv_loop_t *loop, const struct hold_nodes *nodes, const struct hold_config *c,
                        struct error *err);
 /* Whether an agent is prepared on each node, with interpreters or the reason why not; lost nodes

@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/error_number.h"
 #include "base/fd.h"
 #include "base/macros.h"
 #include "base/memory.h"
@@ -161,6 +162,29 @@ int hold_socket_receive(int fd, struct buf *bytes, struct buf *fds)
                         buf_append(fds, CMSG_DATA(c), len);
         }
         return (int)n;
+}
+
+int hold_socket_tell_silent(const char *path, struct error *err)
+{
+        struct ucred peer = { 0 };
+        socklen_t len = sizeof(peer);
+        int fd = connect_hold(path, err);
+
+        if (fd < 0 && err->code != EAGAIN)
+                return 0;
+        if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
+                peer.pid = 0;
+        fd_close(fd);
+        if (peer.pid) {
+                err_set(err, ETIME, "a hold of yours (pid %d) does not answer", (int)peer.pid);
+                err_help(err,
+                         "kill -CONT %d lets a stopped process go on, kill -KILL %d ends the hold",
+                         (int)peer.pid, (int)peer.pid);
+        } else {
+                err_set(err, ETIME, "a hold of yours does not answer: %s", path);
+        }
+        err->number = HN_HOLD_SILENT;
+        return -ETIME;
 }
 
 /* Reads until @to has a whole line. 0, or -errno with @err. */

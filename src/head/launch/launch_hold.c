@@ -95,10 +95,11 @@ int launch_hold(struct launch *l)
         step = job_hold_serve(l->run.job, &how, &err);
         json_decref(how.settings);
         strv_finish(&warm.modules);
-        if (step == JOB_IMPOSSIBLE && err.code == EADDRINUSE) {
-                diag_help(diag_add(&l->diags, HN_HOLD_EXISTS, EX_UNAVAILABLE,
-                                   "hold %s has the same hosts and settings", err.text),
-                          "runs on these hosts start on it; hnlaunch release %s ends it", err.text);
+        if (step == JOB_IMPOSSIBLE && err.number) {
+                const char *help = err_cut_help(&err);
+
+                diag_help(diag_add(&l->diags, err.number, EX_UNAVAILABLE, "%s", err.text), "%s",
+                          help ? help : "hnlaunch ps lists your holds");
                 return verdict_nothing_started(l, EX_UNAVAILABLE);
         }
         if (step == JOB_IMPOSSIBLE)

@@ -521,7 +521,7 @@ const struct option_command option_commands[] = {
                            "./a.out\n"
                            "hnlaunch hold -H hosts.txt --idle 2h    ends after two hours without "
                            "a run\n" },
-        [COMMAND_RELEASE] = { "release", "end a hold, as soon as no run uses it", "[HOLD]", 0, 1,
+        [COMMAND_RELEASE] = { "release", "end a hold, as soon as no run uses it", "[HOLD...]", 0, 0,
                               "hnlaunch release                        the only hold\n"
                               "hnlaunch release --all                  all of them\n" },
         [COMMAND_STAGE] = { "stage",

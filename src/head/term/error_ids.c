@@ -923,7 +923,8 @@ const struct error_id error_ids[] = {
         { HN_HOLD_SILENT,
           "a hold does not answer",
           "The process of the hold is there, but does not answer, or refuses the request.",
-          "hnlaunch ps shows its process. --hold none starts without it." },
+          "hnlaunch ps names its process: kill -CONT PID lets a stopped one go on, kill -KILL PID ends it. "
+          "--hold none starts a run without it." },
         { HN_HOLD_EXISTS,
           "a hold of these hosts is there already",
           "`hnlaunch hold` was given the hosts and settings of another hold of yours.",
