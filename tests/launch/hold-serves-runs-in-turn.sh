@@ -111,8 +111,17 @@ hn hold "${on[@]}"
 exits 'a second hold' 69
 has 'is refused by the name of the first' "$ERR" "error[HN634]: hold $HOLD has the same hosts and settings"
 has 'with the ways to go on' "$ERR" "help: runs on these hosts start on it; hnlaunch release $HOLD ends it"
-hn release
-ok 'it ends' wait_for no_hold
+start "${on[@]}" --label none sh -c 'echo up; exec sleep 1000.31'
+ok 'ranks are up' wait_for lines_are "$OUT" 2
+run=$(held used_by | tr -d "[]'")
+"$HNLAUNCH" release 2>/dev/null
+"$HNLAUNCH" hold "${on[@]}" >/dev/null 2>"$TMP/again"
+is 'a hold while a released one is in use' $? 69
+has 'tells when that ends' "$TMP/again" "error[HN634]: hold $HOLD of these hosts was released and ends with run $run"
+has 'and how to wait' "$TMP/again" "help: hnlaunch wait $run, and then hnlaunch hold once more"
+kill -INT "$PID"
+finish
+ok 'it ends with the run' wait_for no_hold
 
 hn hold "${on[@]}"
 one=$(cat "$OUT")

@@ -565,9 +565,19 @@ static json_t *list_held_hosts(const struct hosts *hosts, json_t *list)
 static int refuse_second(const json_t *answer, struct error *err)
 {
         const char *id = json_member(answer, "hold");
+        const char *run = json_string_value(json_array_get(json_object_get(answer, "used_by"), 0));
 
-        err_set(err, EADDRINUSE, "hold %s has the same hosts and settings", id);
-        err_help(err, "runs on these hosts start on it; hnlaunch release %s ends it", id);
+        if (!json_is_true(json_object_get(answer, "released"))) {
+                err_set(err, EADDRINUSE, "hold %s has the same hosts and settings", id);
+                err_help(err, "runs on these hosts start on it; hnlaunch release %s ends it", id);
+        } else if (run) {
+                err_set(err, EADDRINUSE, "hold %s of these hosts was released and ends with run %s",
+                        id, run);
+                err_help(err, "hnlaunch wait %s, and then hnlaunch hold once more", run);
+        } else {
+                err_set(err, EADDRINUSE, "hold %s of these hosts was released and is ending", id);
+                err_help(err, "hnlaunch hold once more");
+        }
         err->number = HN_HOLD_EXISTS;
         return -EADDRINUSE;
 }
