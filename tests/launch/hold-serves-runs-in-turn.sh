@@ -137,4 +137,12 @@ exits 'a release of two' 0
 has 'ends one' "$ERR" "hold $one has ended"
 has 'and the other' "$ERR" "hold $two has ended"
 ok 'so that none is left' wait_for no_hold
+
+hn hold "${on[@]}"
+kill -KILL "$(held pid)"
+sleep 2 # the socket is no longer a young one
+hn hold "${on[@]}"
+exits 'a hold where a killed one has left its socket' 0
+hn release
+ok 'ends as ever' wait_for no_hold
 done_testing

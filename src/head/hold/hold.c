@@ -583,7 +583,7 @@ static int refuse_second(const json_t *answer, struct error *err)
 }
 
 /* Listens at @path, unless another hold does. 0 or -errno with @err. */
-static int listen_for_runs(struct hold *h, struct error *err)
+static int listen_for_runs(struct hold *h, const char *key, struct error *err)
 {
         json_t *other = NULL;
         int fd =
@@ -596,8 +596,11 @@ static int listen_for_runs(struct hold *h, struct error *err)
                 fd_close(fd);
                 return r;
         }
-        if (err->code == ECONNREFUSED)
+        if (err->code == ECONNREFUSED) {
                 unlink(h->path);
+                /* The folder goes with the last stale socket. */
+                free(hold_socket_path(key, true, err));
+        }
         r = uv_pipe_bind(&h->listener, h->path);
         if (r == UV_EADDRINUSE && hold_socket_tell_silent(h->path, err) < 0)
                 return -EADDRINUSE;
@@ -632,7 +635,7 @@ struct hold *hold_open(uv_loop_t *loop, const struct hold_nodes *nodes, const st
         key = hold_match_key(c->settings, list);
         json_decref(list);
         h->path = hold_socket_path(key, true, err);
-        if (!h->path || listen_for_runs(h, err) < 0) {
+        if (!h->path || listen_for_runs(h, key, err) < 0) {
                 free(h->path);
                 h->path = NULL; /* of another hold */
                 hold_close(h);
