@@ -145,4 +145,32 @@ hn hold "${on[@]}"
 exits 'a hold where a killed one has left its socket' 0
 hn release
 ok 'ends as ever' wait_for no_hold
+
+# --- a hold that dies is no fault of its hosts ---------------------------------------------------------------
+
+both=(-w a.invalid,b.invalid "${on[@]:2}")
+dies() { # OPTION...: of a run whose hold is killed
+    hn hold "${both[@]}"
+    exits 'a hold of two hosts' 0
+    start "${both[@]}" --oversubscribe --label none "$@" sh -c 'echo up; [ "$HN_RESTART" = 0 ] || exit 0; exec sleep 1000.31'
+    ok 'ranks are up' wait_for lines_are "$OUT" 2
+    HOLD=$(held hold) pid=$(held pid)
+    kill -KILL "$pid"
+    finish
+}
+dies
+exits 'its run ends with 125' 125
+is 'the last line blames the hold alone' "$(verdict | sed 's/.* after [^:]*: //')" "hold $HOLD (pid $pid) has ended  (exit 125)"
+lacks 'no host is called lost' "$ERR" 'lost '
+lacks 'nor to be left out' "$ERR" '--without-bad'
+sleep 2 # the socket is no longer a young one
+hn rerun --without-bad
+exits 'no host was bad' 66
+has 'as rerun says' "$ERR" 'is known to have failed'
+dies --restart auto
+exits 'with --restart auto the run goes on' 0
+has 'on the same hosts' "$ERR" 'same hosts: the hold of the nodes has ended'
+hn bad
+lacks 'and none is put out' "$OUT" invalid
+nothing_left 'nothing is left of all'
 done_testing

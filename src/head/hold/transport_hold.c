@@ -336,7 +336,7 @@ static void give_up_due(struct held *h)
 static void end_hold(struct hold_transport *t)
 {
         struct held *h = t->held;
-        struct link_failure why = { .phase = LINK_OPEN, .cause = LINK_ENDED };
+        struct link_failure why = { .phase = LINK_OPEN, .cause = LINK_HOLD };
         struct hold_link *next;
 
         uv_poll_stop(&t->poll);

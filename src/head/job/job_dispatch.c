@@ -655,7 +655,8 @@ static void lose_node(struct job *j, struct node *n)
                 lost = lost->parent;
         is_told = lost->failure && (lost->state == NODE_FAILED || lost == n ||
                                     lost->failure->cause == LINK_TIMED_OUT);
-        c.node = lost->index;
+        /* With a hold all nodes are lost, and none is to blame. */
+        c.node = lost->failure && lost->failure->cause == LINK_HOLD ? -1 : lost->index;
         c.after_ms = attempt_age_ms(&j->attempt);
         c.at_ns = lost->heard_ns;
         snprintf(c.text, sizeof(c.text), "%s%s",
@@ -669,7 +670,8 @@ static void lose_node(struct job *j, struct node *n)
                 stdin_pump_left(j->stdin_pump, ranks->v[i]);
         note_dead(j, n, lost);
         o->behind += lost != n;
-        if ((lost != n && outcome_failed(o)) || o->cause.kind == CAUSE_NETWORK)
+        if ((lost != n && outcome_failed(o)) || o->cause.kind == CAUSE_NETWORK ||
+            (c.node < 0 && o->cause.kind == CAUSE_NODE && o->cause.node < 0))
                 return;
         if (job_state_stops(j->attempt.state) && lost->heard_ns > j->attempt.outcome.stopped_ns)
                 log_line(LOG_WARN,

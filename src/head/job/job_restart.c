@@ -424,9 +424,11 @@ void job_unreachable(struct job *j, const char *text)
 
         for (size_t i = 0; i < j->cluster.n_nodes; i++)
                 if (j->attempt.plan->nodes[i].n_ranks && j->cluster.nodes[i].state == NODE_FAILED) {
+                        const struct link_failure *why = j->cluster.nodes[i].failure;
+
                         c.kind = CAUSE_NODE;
-                        c.node = (int)i;
-                        text = j->cluster.nodes[i].failure->fact;
+                        c.node = why->cause == LINK_HOLD ? -1 : (int)i;
+                        text = why->fact;
                 }
         c.at_ns = clock_ns();
         snprintf(c.text, sizeof(c.text), "%s", text);

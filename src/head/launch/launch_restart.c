@@ -224,7 +224,7 @@ static void collect_retired(struct launch *l, const struct evidence *e,
         if (d->verb == RESTART_HOST_OUT)
                 retire_host(l, retired, e->node, reason, e->kind);
         for (size_t i = 0; i < o->n_seen; i++)
-                if (o->seen[i].kind == CAUSE_NODE)
+                if (o->seen[i].kind == CAUSE_NODE && o->seen[i].node >= 0)
                         retire_host(l, retired, o->seen[i].node, "it or its agent was lost",
                                     EVIDENCE_LOST);
 }

@@ -467,7 +467,7 @@ static void say_next(const struct launch *l, int code)
 {
         const struct cause *c = &job_outcome(l->run.job)->cause;
         const char *id = l->config.run_id;
-        bool loses_host = c->kind == CAUSE_NODE && l->hosts.n > 1;
+        bool loses_host = c->kind == CAUSE_NODE && c->node >= 0 && l->hosts.n > 1;
         char logs[64] = "";
 
         /* After an order of the user there is nothing to look into. */

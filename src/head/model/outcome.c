@@ -695,8 +695,9 @@ void outcome_sentence(const struct cause *c, const char *who, const char *host, 
                          c->kind == CAUSE_LEFT && *text ? ", the first with" : "",
                          *text ? ": " : "", text);
         } else if (c->kind == CAUSE_NODE || c->kind == CAUSE_REFUSED || c->kind == CAUSE_DRAIN) {
-                snprintf(to, size, "%s%s%s%s%s", c->kind == CAUSE_NODE ? "lost " : "", host,
-                         c->kind == CAUSE_DRAIN ? " was drained" : "", *host ? ": " : "", text);
+                snprintf(to, size, "%s%s%s%s%s", c->kind == CAUSE_NODE && *host ? "lost " : "",
+                         host, c->kind == CAUSE_DRAIN ? " was drained" : "", *host ? ": " : "",
+                         text);
         } else if (c->kind == CAUSE_NONE) {
                 snprintf(to, size, "all ranks exited 0");
         } else {

@@ -27,7 +27,7 @@ enum cause_kind {
         CAUSE_ROLE,    /* a rule of roles (role_order.h): @code, @text is the sentence */
         CAUSE_WORLDS,  /* ranks were MPI worlds of a single rank: @text is the sentence */
         CAUSE_REFUSED, /* a program could not be started; @error */
-        CAUSE_NODE,    /* a node was lost */
+        CAUSE_NODE,    /* a node was lost; @node -1: all, with their hold */
         CAUSE_DRAIN,   /* a node was drained: the job goes on without the node; @text: by whom */
         CAUSE_NETWORK, /* all nodes at once: probably the network of this machine */
         CAUSE_SIGNAL,  /* a rank was killed by @signal */

@@ -134,9 +134,12 @@ static bool decide_missing(const struct restart_trial *t)
                set_decision(t, RESTART_STOP, "no node could start the program");
 }
 
-/* A host that is gone cannot be used again, whether at fault or not. */
+/* A host that is gone cannot be used again, whether at fault or not. The hosts of a hold that has
+ * ended are there. */
 static bool decide_lost(const struct restart_trial *t)
 {
+        if (t->now->kind == EVIDENCE_LOST && !*t->now->host)
+                return set_decision(t, RESTART_SAME, "the hold of the nodes has ended");
         return t->now->kind == EVIDENCE_LOST &&
                set_decision(t, RESTART_HOST_OUT, "%s or its agent was lost", t->now->host);
 }
@@ -279,7 +282,9 @@ const struct restart_rule restart_rules[] = {
         { "the program is missing on all nodes (on one alone: see below)", "stop", decide_missing },
         { "a host was drained (hnlaunch drain, SIGTERM to its agent)",
           "that host out, a spare host in; no failure", decide_drained },
-        { "a host or its agent was lost", "that host out, a spare host in", decide_lost },
+        { "a host or its agent was lost",
+          "that host out, a spare host in; if the hold of the run has ended, the same hosts",
+          decide_lost },
         { "what belongs to the node alone failed: push, start of a process, its /tmp, "
           "/dev/shm or own disk",
           "that host out, a spare host in; the same on a third host: stop, it is the program's",

@@ -94,7 +94,7 @@ static void on_node_alloc(uv_handle_t *h, size_t size, uv_buf_t *ret)
         *ret = uv_buf_init(mem, mem ? (unsigned)want : 0);
 }
 
-void node_explain(struct node *n)
+void node_ask_reason(struct node *n)
 {
         struct link *l = n->io->link;
 
@@ -109,7 +109,7 @@ static void end_node_stream(struct node *n, ssize_t status)
         struct link_failure why = { .phase = LINK_OPEN, .cause = LINK_ENDED };
         bool was_ended = n->ended;
 
-        node_explain(n);
+        node_ask_reason(n);
         n->ended = true;
         if (n->state == NODE_GREETING) {
                 if (n->failure)

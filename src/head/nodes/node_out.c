@@ -51,7 +51,6 @@ static void on_node_written(uv_write_t *req, int status)
 {
         struct node *n = req->data;
         struct node_io *io = n->io;
-        struct link_failure why;
 
         io->writing = false;
         io->handles--;
@@ -59,17 +58,14 @@ static void on_node_written(uv_write_t *req, int status)
         trim_node_buffer(&io->in_flight);
         if (io->closing)
                 return;
-        if (status >= 0) {
-                node_flush(n);
-                return;
-        }
-        node_explain(n);
-        if (n->failure && n->state == NODE_RUNNING) {
-                why = *n->failure;
-                node_fail(n, &why);
-        } else {
+        if (status < 0)
+                node_ask_reason(n);
+        if (status < 0 && n->failure && n->failure->cause == LINK_HOLD)
+                node_fail(n, n->failure);
+        else if (status < 0)
                 node_break(n, LINK_ENDED, "cannot write to the agent: %s", uv_strerror(status));
-        }
+        else
+                node_flush(n);
 }
 
 void node_flush(struct node *n)

@@ -49,11 +49,10 @@ void node_report_exit(struct node *n);
 
 /* --- node_in.c --- */
 
-/* Asks the transport why the stream of a running node has ended: n->failure, if it knows. */
-void node_explain(struct node *n);
-
 /* Returns whether nothing more is to be heard from the node. */
 bool node_is_given_up(const struct node *n);
+/* The stream has ended: the transport may know why, and sets n->failure then. */
+void node_ask_reason(struct node *n);
 /* Reads from the pipe, until its end. 0 or a negative error of libuv. */
 int node_read_pipe(struct node *n);
 /* Handles the complete messages in io->in. */

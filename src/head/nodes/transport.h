@@ -51,6 +51,7 @@ enum link_cause {
         LINK_ENDED,         /* after opening: the remote command or the session ended */
         LINK_PARENT,        /* the parent in the tree is not there, or was lost */
         LINK_ABSENT,        /* the node has not dialed in (--dial-in) */
+        LINK_HOLD,          /* after opening: the hold of the node has ended */
         LINK_CONFIG,        /* a line of the ssh configuration cannot be obeyed */
         LINK_OTHER,
         LINK_CAUSES,

@@ -303,6 +303,8 @@ static struct diag *add_failure(struct diags *d, const struct cause *c)
 {
         if (c->kind == CAUSE_REFUSED && c->why == REFUSED_PMIX)
                 return diag_add(d, HN_NO_PMIX, 0, "a node cannot serve PMIx");
+        if (c->kind == CAUSE_NODE && c->node < 0)
+                return diag_add(d, HN_NODE_LOST, 0, "the hold of the nodes has ended");
         if (c->kind == CAUSE_ROLE && c->why == ROLE_END_LEFT)
                 return diag_add(d, HN_ROLE_ENDED, 0, "a role has ended that others need");
         return diag_add(d, messages[c->kind].id, 0, "%s", messages[c->kind].title);
@@ -612,6 +614,22 @@ static void place_node(struct diag *d, const struct hosts *hosts, size_t node)
         diag_place(d, "%s", where);
 }
 
+/* Returns the node that the cause tells of, or one of those lost with their hold; NULL = none. */
+static const struct node *find_lost(const struct job *j, const struct cause *c, size_t n_hosts)
+{
+        if (c->kind != CAUSE_NODE)
+                return NULL;
+        if (c->node >= 0)
+                return job_node(j, (size_t)c->node);
+        for (size_t i = 0; i < n_hosts; i++) {
+                const struct node *n = job_node(j, i);
+
+                if (n->failure && n->failure->cause == LINK_HOLD)
+                        return n;
+        }
+        return NULL;
+}
+
 void report_failure(struct diags *d, const struct job *j, const struct hosts *hosts,
                     const struct plan *plan, const struct options *o)
 {
@@ -621,7 +639,7 @@ void report_failure(struct diags *d, const struct job *j, const struct hosts *ho
         const struct outcome *out = job_outcome(j);
         const struct cause *c = &out->cause;
         const char *host = c->node >= 0 ? hosts->v[c->node].name : "";
-        const struct node *lost = c->kind == CAUSE_NODE ? job_node(j, (size_t)c->node) : NULL;
+        const struct node *lost = find_lost(j, c, hosts->n);
         /* Without a rank, such as for a refusal by all nodes, the first program stands for all. */
         int program = c->rank >= 0 && plan ? plan->ranks[c->rank].program : 0;
         const struct strv *argv = options_argv(o, (size_t)program);

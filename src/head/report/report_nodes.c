@@ -58,6 +58,7 @@ static enum section failure_section(const struct node *n)
                 [LINK_DENIED] = DENIED,
                 [LINK_SPAWN] = AGENT_CANNOT_RUN,
                 [LINK_ENDED] = UNREACHABLE,
+                [LINK_HOLD] = UNREACHABLE,
                 [LINK_OTHER] = UNREACHABLE,
                 [LINK_PARENT] = CHILD_UNTRIED,
                 [LINK_ABSENT] = ABSENT,

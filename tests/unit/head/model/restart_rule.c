@@ -124,6 +124,14 @@ TEST(a_lost_host_goes)
         SAYS(s, "b or its agent was lost");
 }
 
+TEST(hosts_lost_with_their_hold_stay)
+{
+        struct series s = { 0 };
+
+        IS(add(&s, of(EVIDENCE_LOST, "")), SAME);
+        SAYS(s, "the hold of the nodes has ended");
+}
+
 TEST(a_drained_host_goes_and_no_attempt_was_in_vain)
 {
         struct series s = { 0 };
