@@ -60,6 +60,13 @@ printf 'b slots=1\n' >only
 hn -H only "${base[@]}" --restart auto true
 exits 'a list of nothing but bad hosts: 69' 69
 has 'is told' "$ERR" 'error[HN843]: every host was put out by an earlier run'
+hn -H only "${base[@]}" -o run.leave_out=b true
+exits 'a list of nothing but hosts of run.leave_out: 69' 69
+has 'tells who has left them out' "$ERR" 'error[HN843]: every host was left out by run.leave_out'
+lacks 'and does not speak of bad hosts' "$ERR" 'hnlaunch bad'
+hn -H three "${base[@]}" -o run.leave_out=c --min-nodes 3 true
+exits 'too few are left by run.leave_out: 69' 69
+has 'is told, too' "$ERR" 'error[HN843]: 1 of 3 hosts was left out by run.leave_out, and at least 3 are needed'
 
 # The program's own fault on two hosts: the first is innocent.
 hn bad clear b

@@ -116,27 +116,31 @@ static void leave_out(struct launch *l, const struct bad_hosts *b, const size_t 
 {
         size_t left = l->hosts.n - n;
         int least = options_min_nodes(&l->o);
+        bool given = !b->v[0].run; /* by run.leave_out */
         struct diag *d = NULL;
         bool *keep;
 
         if (!left)
-                d = diag_add(&l->diags, HN_ALL_HOSTS_BAD, EX_UNAVAILABLE,
-                             "every host was put out by an earlier run");
+                d = diag_add(&l->diags, HN_ALL_HOSTS_BAD, EX_UNAVAILABLE, "every host was %s",
+                             given ? "left out by run.leave_out" : "put out by an earlier run");
         else if (left < (size_t)least)
                 d = diag_add(&l->diags, HN_ALL_HOSTS_BAD, EX_UNAVAILABLE,
-                             "%zu of %zu hosts %s put out by earlier runs, and at least %d are "
-                             "needed",
-                             n, l->hosts.n, n == 1 ? "was" : "were", least);
+                             "%zu of %zu hosts %s %s, and at least %d are needed", n, l->hosts.n,
+                             n == 1 ? "was" : "were",
+                             given ? "left out by run.leave_out" : "put out by earlier runs",
+                             least);
         if (d) {
-                diag_help(d, "hnlaunch bad lists them with reasons, hnlaunch bad clear HOST takes "
-                             "one back, --bad-hosts none uses all");
+                diag_help(d, "%s",
+                          given ? "give further hosts, or leave -o run.leave_out out (hnlaunch "
+                                  "rerun --without-bad gives it)"
+                                : "hnlaunch bad lists them with reasons, hnlaunch bad clear HOST "
+                                  "takes one back, --bad-hosts none uses all");
                 return;
         }
-        /* Hosts of run.leave_out have no run. */
-        if (b->v[0].run)
-                tell_left_out(l, b, index, n);
-        else
+        if (given)
                 tell_given(l, index, n);
+        else
+                tell_left_out(l, b, index, n);
         for (size_t i = 0; i < n; i++)
                 /* @index stays valid: hosts trade places, and none leaves yet. */
                 move_spare_in(&l->hosts, b, index[i]);

@@ -1222,10 +1222,11 @@ const struct error_id error_ids[] = {
           "`hnlaunch bad clear` got a host that no run has put out, or whose entry has ended.",
           "hnlaunch bad lists the hosts." },
         { HN_ALL_HOSTS_BAD,
-          "every host, or too many, were put out by earlier runs",
+          "every host, or too many, were put out by earlier runs or left out",
           "With --restart auto, --spares and --nodes MIN:MAX bad hosts are left out, and no host would be left, or fewer "
-          "than MIN.",
-          "hnlaunch bad lists them with reasons; hnlaunch bad clear HOST takes one back, --bad-hosts none uses all." },
+          "than MIN. Or run.leave_out names them, which hnlaunch rerun --without-bad gives.",
+          "hnlaunch bad lists hosts put out with reasons; hnlaunch bad clear HOST takes one back, --bad-hosts none uses "
+          "all. Without run.leave_out its hosts are used." },
         { HN_BASELINE,
           "the baseline of a check cannot be read or written",
           "The file of --baseline is missing, may not be read, or was not written by `hnlaunch check --save`; or the file "
