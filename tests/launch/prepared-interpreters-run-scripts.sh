@@ -182,6 +182,12 @@ tap.equal("what a module writes is written by the rank", (got.out(), got.err()),
 agent.warm(PYTHON, MODULES, 3)
 result = play(["true"], cwd=here)
 tap.equal("a run of another program ends at once", (result.status, result.order[-1]), ({0: 0}, "GONE"))
+with open("slow.py", "w", encoding="utf-8") as f:
+    f.write("import time\ntime.sleep(60)\n")
+for argv, reason in (["true"], b"the rank runs another program"), ([PYTHON, "script.py"], b"the modules are still being imported"):
+    agent.begin_warm(PYTHON, ["slow"], env=["PYTHONPATH=" + here])
+    result = play(argv, cwd=here, env=["PYTHONPATH=" + here])
+    tap.ok("%s while the modules are imported" % argv[0], reason in b"; ".join(result.log) and result.status == {0: 0}, (result.log, result.status))
 agent.warm(PYTHON, MODULES, 3)
 result = agent.run(["sh", "-c", "pgrep -P $PPID -f hnlaunch-nothing; kill -9 $(pgrep -P $PPID python3)"])
 result = play([PYTHON, "script.py"], cwd=here)

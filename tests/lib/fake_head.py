@@ -170,9 +170,12 @@ class Agent:
             body += struct.pack("<%dI" % len(mine), *mine)
         self.send(LAUNCH, body)
 
+    def begin_warm(self, word, modules, slots=1, env=(), unset=(), cwd="", bind=""):
+        self.send(WARM, _bytes(word) + _list(modules) + struct.pack("<I", slots) + _bytes(bind) + _bytes(cwd) + _list(env) + _list(unset))
+
     def warm(self, word, modules, slots=1, env=(), unset=(), cwd="", bind=""):
         """(slots that are ready, why none is)"""
-        self.send(WARM, _bytes(word) + _list(modules) + struct.pack("<I", slots) + _bytes(bind) + _bytes(cwd) + _list(env) + _list(unset))
+        self.begin_warm(word, modules, slots, env, unset, cwd, bind)
         r = self.answer(WARMED)
         slots, _, _ = r.take("III")
         return slots, r.text().decode()

@@ -406,8 +406,6 @@ static const char *find_refusal(struct warm *w, const struct warm_rank *r)
 {
         const char *path = strv_env_get(r->env, "PATH");
 
-        if (!w->told)
-                return "the modules are still being imported";
         if (r->apart)
                 return "ranks have a process namespace of their own (--contain pidns)";
         if (strcmp(r->argv->v[0], w->word) != 0)
@@ -416,7 +414,9 @@ static const char *find_refusal(struct warm *w, const struct warm_rank *r)
                 return "the first argument is no script";
         if (strcmp(path ? path : "", w->path) != 0)
                 return "PATH differs";
-        return r->fds[0] < 0 ? "standard input is missing" : NULL;
+        if (r->fds[0] < 0)
+                return "standard input is missing";
+        return w->told ? NULL : "the modules are still being imported";
 }
 
 /* The texts of a rank, each with its NUL: see interpreter.py. */
