@@ -5,12 +5,19 @@
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
-for value in python3 python3: :torch 'python3:a,' 'python3:a,,b' 'python3:a;b'; do
-    hn hold -w nowhere.invalid --warm "$value"
-    exits "--warm $value is refused" 64
-    has "--warm $value: with its number" "$ERR" 'error[HN640]'
-    has "--warm $value: with an example" "$ERR" 'name both, as in --warm python3:torch,numpy'
-done
+refuses() { # REASON VALUE...
+    local reason=$1 value
+    shift
+    for value; do
+        hn hold -w nowhere.invalid --warm "$value"
+        exits "--warm $value is refused" 64
+        has "--warm $value: with the reason" "$ERR" "error[HN640]: --warm $reason: \`$value\`"
+        has "--warm $value: with an example" "$ERR" 'as in --warm python3:torch,numpy'
+    done
+}
+refuses 'has no interpreter and modules' python3 python3: :torch
+refuses 'has an empty name of a module' 'python3:a,' 'python3:a,,b' 'python3:,a'
+refuses 'has a name that no module can have' 'python3:a;b' "python3:$(printf 'a%.0s' {1..300})"
 hn --warm python3:torch -w nowhere.invalid true
 exits 'a run has no --warm' 64
 mkdir "$XDG_CONFIG_HOME/hnlaunch"

@@ -577,23 +577,25 @@ static void check_started_once(const struct options *o, struct diags *d)
                 "--dial-in auto makes one job of them; or start hnlaunch once, on one node");
 }
 
-/* Whether --warm is PYTHON:MODULE,... */
-static bool is_warm_valid(const char *text)
+/* Returns what is wrong with a value of --warm, PYTHON:MODULE,...; NULL = nothing. */
+static const char *find_warm_fault(const char *text)
 {
         const char *names = strchr(text, ':');
         size_t n;
 
-        if (!names || names == text)
-                return false;
+        if (!names || names == text || !names[1])
+                return "has no interpreter and modules";
         do {
                 names++;
                 n = strspn(names,
                            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.");
+                if (!n && (!*names || *names == ','))
+                        return "has an empty name of a module";
                 if (!n || n > WARM_NAME_MAX || (names[n] && names[n] != ','))
-                        return false;
+                        return "has a name that no module can have";
                 names += n;
         } while (*names);
-        return true;
+        return NULL;
 }
 
 /* Refuses what a hold cannot do. */
@@ -603,16 +605,17 @@ static void check_hold(const struct options *o, struct diags *d)
                             : o->dial_in ? "--dial-in"
                             : o->tree    ? "--tree"
                                          : NULL;
+        const char *fault = o->hold.warm ? find_warm_fault(o->hold.warm) : NULL;
 
         if (o->argv.n)
                 diag_help(diag_add(d, HN_COMMAND_WORDS, EX_USAGE, "`hold` starts no program: `%s`",
                                    o->argv.v[0]),
                           "hnlaunch hold -H hosts.txt first, then hnlaunch -H hosts.txt %s",
                           o->argv.v[0]);
-        if (o->hold.warm && !is_warm_valid(o->hold.warm))
-                diag_help(diag_add(d, HN_WARM_VALUE, EX_USAGE,
-                                   "--warm has no interpreter and modules: `%s`", o->hold.warm),
-                          "name both, as in --warm python3:torch,numpy");
+        if (fault)
+                diag_help(diag_add(d, HN_WARM_VALUE, EX_USAGE, "--warm %s: `%s`", fault,
+                                   o->hold.warm),
+                          "write an interpreter and modules, as in --warm python3:torch,numpy");
         if (other)
                 diag_help(diag_add(d, HN_OPTION_CONFLICT, EX_USAGE,
                                    "hold and %s exclude each other", other),

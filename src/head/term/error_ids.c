@@ -938,7 +938,7 @@ const struct error_id error_ids[] = {
           "A hold spares the login to other machines. On this machine a run starts its agent at once.",
           "Name other hosts, or start the run without a hold." },
         { HN_WARM_VALUE,
-          "--warm has no interpreter or no modules",
+          "--warm has no interpreter, no modules, or a malformed name",
           "The value of --warm is an interpreter of Python, a colon, and names of modules with commas between.",
           "Write --warm python3:torch,numpy: the interpreter as in the command of the runs." },
         { HN_NOT_WARM,
