@@ -103,6 +103,9 @@ has 'release by its name: the name' "$ERR" "it may be hold $HOLD"
 hn hold "${on[@]}"
 is_silent 'another hold of the same hosts'
 lacks 'another hold of the same hosts: no talk of names' "$ERR" 'same hosts and settings'
+hn "${on[@]}" --hold "$HOLD" true
+exits 'a run that names it' 69
+has 'is told so' "$ERR" "error[HN633]: hold $HOLD does not serve this run: a hold of yours (pid $pid) does not answer"
 hn ps
 exits 'ps' 0
 has 'ps warns of it' "$ERR" "warning[HN633]: a hold of yours (pid $pid) does not answer"

@@ -5,7 +5,7 @@
  * of their sockets is there only while a hold is. The hold of the same hosts and settings has a
  * name made from both; another one is only looked at to say with -v why it does not fit.
  */
-#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -166,8 +166,9 @@ static void tell_other_holds(const json_t *settings)
         }
 }
 
-/* Returns the socket of the hold that --hold names, malloc'ed; NULL: no hold, or several. */
-static char *find_hold(const char *id)
+/* Returns the socket of the hold that --hold names, malloc'ed; NULL: no hold, or, with @why, one
+ * that does not answer may be meant. */
+static char *find_hold(const char *id, struct hold_refusal *why)
 {
         CLEANUP(strv_finish) struct strv paths = STRV_INIT;
         char *found = NULL;
@@ -175,7 +176,13 @@ static char *find_hold(const char *id)
         hold_socket_list(&paths);
         for (size_t i = 0; i < paths.n; i++) {
                 json_t *info = describe_hold_at(paths.v[i]);
+                struct error err;
 
+                if (!info && hold_socket_tell_silent(paths.v[i], &err) < 0) {
+                        err_cut_help(&err);
+                        why->why = HOLD_SILENT;
+                        snprintf(why->text, sizeof(why->text), "%s", err.text);
+                }
                 if (info && !strcmp(json_member(info, "hold"), id)) {
                         free(found);
                         found = xstrdup(paths.v[i]);
@@ -233,7 +240,7 @@ static int ask_hold(struct launch *l, bool named)
         struct hold_refusal why = { .why = HOLD_NONE };
         struct error err;
         CLEANUP(free_textp)
-        char *path = named ? find_hold(l->o.hold.which) : hold_socket_path(key, false, &err);
+        char *path = named ? find_hold(l->o.hold.which, &why) : hold_socket_path(key, false, &err);
         struct held *held =
                 path ? hold_take(path, &run, settings, &l->hosts, &prepare, &why) : NULL;
 
