@@ -680,6 +680,9 @@ void agent_signalled(struct agent *a, int signo)
                 a->bye |= !usr;
                 return;
         }
+        /* Ranks that got the signal, too, may have ended before: others of the job have not. */
+        if (managed && !usr && getppid() == a->guard && node_attempt_is_idle(a->attempt))
+                number_encode(&a->up.out, MSG_SIGNAL, (uint32_t)signo);
         /* Without a guard, or without ranks, nothing has to be drained. */
         if (getppid() != a->guard || node_attempt_is_idle(a->attempt) || (usr && !managed)) {
                 agent_quit(a, strsignal(signo));

@@ -49,4 +49,24 @@ lab run scontrol update JobId="$job" StartTime=now+2
 ok 'its next start ends' wait_for grep -q '^code 0' job.out
 ok 'behind what each rank has saved' two 'goes on behind step 7'
 slurm_nothing_left 'nothing is left'
+
+# Slurm signals agents alone: that of a node whose rank has ended counts for the others, too.
+cat >half <<'END'
+#!/bin/sh
+trap 'echo "rank $RANK has saved"; exit 0' TERM
+echo "rank $RANK begins"
+while [ $RANK = 0 ]; do sleep 0.1; done
+END
+sed 's|\./train|./half|; s|=job.out|=half.out|' job >half-job
+chmod +x half
+only_rank_0() { [[ $(grep -c begins half.out) == 2 && -z $(lab exec node002 pgrep -x half) ]]; }
+lab_run sbatch half-job
+job=$(slurm_job)
+ok 'one of two ranks has ended' wait_for only_rank_0
+lab run scancel --signal=TERM "$job"
+ok 'the signal ends the run' wait_for grep -q '^code' half.out
+is 'with the code of --requeue-exit' "$(grep '^code' half.out)" 'code 99'
+is 'and the other has saved' "$(grep -c 'rank 0 has saved' half.out)" 1
+lab run scancel "$job"
+slurm_nothing_left 'nothing is left of it'
 done_testing

@@ -249,8 +249,9 @@ enum drain_signal job_drain_signalled(struct job_drain *d, size_t node)
 {
         const struct options *o = d->cluster->options;
         struct error err;
-        bool refused = (!o->max_restarts && !o->drain.requeue_exit) ||
-                       check_order(d, &d->cluster->nodes[node], &err) < 0;
+        int r = check_order(d, &d->cluster->nodes[node], &err);
+        /* -ENOENT: its ranks have ended, those of other nodes may be meant as well. */
+        bool refused = (!o->max_restarts && !o->drain.requeue_exit) || (r < 0 && r != -ENOENT);
         bool again;
 
         if (refused && !is_undecided(d))
@@ -268,7 +269,8 @@ enum drain_signal job_drain_signalled(struct job_drain *d, size_t node)
                 outcome_excuse(&d->attempt->outcome);
                 return DRAIN_ALL;
         }
-        job_drain_order(d, node, o->drain.time_ms, "SIGTERM to its agent", &err);
+        if (!r)
+                job_drain_order(d, node, o->drain.time_ms, "SIGTERM to its agent", &err);
         return DRAIN_ONE;
 }
 
