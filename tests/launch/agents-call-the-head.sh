@@ -29,7 +29,8 @@ wait
 [[ -z $SAY ]] || echo "$SAY" >&2
 END
 chmod +x bin/srun
-export PATH=$PWD/bin:$PATH SLURM_JOB_ID=1
+# Without a cache the agent is copied to the nodes at each start.
+export PATH=$PWD/bin:$PATH SLURM_JOB_ID=1 XDG_CACHE_HOME=/dev/null/cache
 via=(--scheduler none --start-with srun --oversubscribe)
 copy_is_gone() { ok "$1" test ! -e "$(cat copy)"; } # NAME
 agents() { pgrep -f "^$(cat copy) --call" | sort -n; }
