@@ -86,6 +86,12 @@ lab exec node003 sh -c ': >"$(ls "$1"/hnlaunch/agent-*)"' sh "$TMP/cache"
 count_steps
 is 'a damaged one is replaced' "$(sort "$OUT" | xargs) $(grep -c -- --bcast "$TMP/steps")" 'node001 node002 node003 node004 1'
 lab exec node003 umount "$TMP/cache"
+agent=$(ls "$TMP"/cache/hnlaunch/agent-*)
+touch -d '1 hour ago' "${agent%/*}/.new-${agent##*/}" # of a node that was killed while it made the file
+rm "$agent"
+count_steps
+ok 'and so is what a killed node has left' wait_for test -x "$agent"
+ok 'which is gone' test ! -e "${agent%/*}/.new-${agent##*/}"
 
 # Slurm's own words.
 lab_run salloc -N2 -w node001,node002 "${via[@]}" --start-with srun -w 'node[001-004]' hostname

@@ -20,6 +20,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agent/container/container.h"
@@ -41,6 +42,7 @@ enum {
         CARRY_MAX = 1 << 20, /* bytes that wait for a side, above which the other is not read */
         CARRY_READ = 64 << 10,
         ADDRESSES_MAX = 1024,
+        STALE_S = 600, /* no copy of this program takes so long */
 };
 
 struct call {
@@ -439,7 +441,7 @@ static int copy_own_program(const char *path)
 }
 
 /* Leaves this program in the user's cache for the next start. Of nodes that share the cache the one
- * that makes the new file does it. */
+ * that makes the new file does it; one that was killed meanwhile has left an old file. */
 static void keep_in_cache(const char *name)
 {
         const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -456,6 +458,8 @@ static void keep_in_cache(const char *name)
                 return;
         mkdir(top, 0700);
         mkdir(folder, 0700);
+        if (stat(fresh, &st) == 0 && time(NULL) - st.st_mtime > STALE_S)
+                unlink(fresh);
         if (copy_own_program(fresh) == 0 && rename(fresh, path) < 0)
                 unlink(fresh);
 }

@@ -13,8 +13,7 @@
  *   HNLAUNCH_CALL_SECRET  of this start
  *   HNLAUNCH_CALL_NAME    name of this node in the host list; else SLURMD_NODENAME, the host name
  *   HNLAUNCH_CALL_REMOVE  the path of this program, which is a copy to be removed
- *   HNLAUNCH_CALL_KEEP    file name under which the program stays in
- * ${XDG_CACHE_HOME:-~/.cache}/hnlaunch
+ *   HNLAUNCH_CALL_KEEP    the file name under which the program stays in the user's cache
  */
 #pragma once
 

@@ -15,7 +15,7 @@
 /* Writes ROOT/@id.keep. 0 or -errno. */
 int stage_write_note(const char *root, const char *id, const struct push_offer *o);
 /* Whether no file of the staged folder ROOT/@id is missing: services that keep /tmp clean remove
- * what nobody has read for some days. The files are counted once a day, or now with @look. */
+ * what was not read for some days. The files are counted once a day, or now with @look. */
 bool stage_is_whole(const char *root, const char *id, bool look);
 void stage_mark_used(const char *root, const char *id);
 /* Removes unused staged folders, the one used longest ago first, until @need more bytes fit into
