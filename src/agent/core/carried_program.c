@@ -13,7 +13,7 @@
 #endif
 
 /* Returns a file in memory with the program, or a negative errno. */
-static int make_program(const char *name, const void *image, size_t size)
+static int make_program(const char *name, const struct carried_image *image)
 {
         int fd = memfd_create(name, MFD_CLOEXEC | MFD_EXEC), r;
 
@@ -23,16 +23,16 @@ static int make_program(const char *name, const void *image, size_t size)
                 fd = memfd_create(name, MFD_CLOEXEC);
         if (fd < 0)
                 return -errno;
-        r = fd_write_all(fd, image, size);
+        r = carried_image_write(image, fd);
         if (r < 0)
                 fd_close(fd);
         return r < 0 ? r : fd;
 }
 
-int carried_program_spawn(pid_t *ret_pid, const char *name, const void *image, size_t size,
+int carried_program_spawn(pid_t *ret_pid, const char *name, const struct carried_image *image,
                           struct spawn s, struct error *err)
 {
-        CLEANUP(fd_closep) int program = make_program(name, image, size);
+        CLEANUP(fd_closep) int program = make_program(name, image);
         char path[32];
         char *argv[] = { path, s.argv ? *s.argv : NULL, NULL };
 

@@ -8,10 +8,11 @@
 
 #include <sys/types.h>
 
+#include "agent/core/carried_image.h"
 #include "base/spawn.h"
 
-/* Starts the @size bytes of @image as spawn_process() does. @s.argv is one argument,
+/* Starts @image as spawn_process() does. @s.argv is one argument,
  * or NULL. @name is shown by the kernel as the file of the process. Fails also where memory may not
  * be executed. */
-int carried_program_spawn(pid_t *ret_pid, const char *name, const void *image, size_t size,
+int carried_program_spawn(pid_t *ret_pid, const char *name, const struct carried_image *image,
                           struct spawn s, struct error *err);

@@ -6,7 +6,6 @@
  * or from another node (agent/tree/chain.h). Exactly one PUSHED ends the push, with the folder or
  * with the first failure; pieces after a failure are dropped.
  */
-#define ZLIB_CONST /* zlib does not write to its input */
 
 #include "agent/files/push_receiver.h"
 
@@ -14,8 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
+#include "agent/core/inflate.h"
 #include "agent/core/job_dir.h"
 #include "agent/core/uplink.h"
 #include "agent/files/file_cache.h"
@@ -24,8 +23,6 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "wire/msg.h"
-
-enum { WINDOW_BITS = 15 };
 
 enum push_state {
         PUSH_NONE,
@@ -144,55 +141,13 @@ void push_receiver_on_look(void *receiver, const struct frame *f)
                 look_for_files(p, m.take_over);
 }
 
-/* What inflateBack() reads from, and writes to. */
-struct inflating {
-        const unsigned char *data;
-        size_t len;
-        unsigned char *to;
-        size_t room;
-};
-
-static unsigned read_deflated(void *ctx, const unsigned char **to)
+/* Fills @to with the @len bytes of a PACK. Files have a hash of their own. False: damaged. */
+static bool unpack_pieces(const struct push_pack *m, unsigned char *to, size_t len)
 {
-        struct inflating *i = ctx;
-        size_t n = i->len;
-
-        *to = i->data;
-        i->len = 0;
-        return (unsigned)n;
-}
-
-/* Stops at more bytes than the pieces have. */
-static int keep_inflated(void *ctx, unsigned char *data, unsigned len)
-{
-        struct inflating *i = ctx;
-
-        if (len > i->room)
-                return 1;
-        memcpy(i->to, data, len);
-        i->to += len;
-        i->room -= len;
-        return 0;
-}
-
-/* Fills @to with the @len bytes of a PACK. inflateBack() computes no checksums and needs none:
- * files have a hash. False: damaged. */
-static bool inflate_pack(const struct push_pack *m, unsigned char *to, size_t len)
-{
-        struct inflating i = { .data = m->data, .len = m->len, .to = to, .room = len };
-        static unsigned char window[1 << WINDOW_BITS];
-        z_stream z = { 0 };
-        int r;
-
-        if (!m->deflated) {
-                memcpy(to, m->data, len);
-                return true;
-        }
-        if (inflateBackInit(&z, WINDOW_BITS, window) != Z_OK)
-                return false;
-        r = inflateBack(&z, read_deflated, &i, keep_inflated, &i);
-        inflateBackEnd(&z);
-        return r == Z_STREAM_END && !i.room;
+        if (m->deflated)
+                return inflate_bytes(to, len, m->data, m->len);
+        memcpy(to, m->data, len);
+        return true;
 }
 
 void push_receiver_take(struct push_receiver *p, const struct push_pack *m)
@@ -203,7 +158,7 @@ void push_receiver_take(struct push_receiver *p, const struct push_pack *m)
         /* On the way when the push failed; or out of turn, without a place for the files. */
         if (p->state != PUSH_FETCHING || !p->cache->tree)
                 return;
-        if (!inflate_pack(m, bytes, push_pack_bytes(m))) {
+        if (!unpack_pieces(m, bytes, push_pack_bytes(m))) {
                 refuse_push(p, "a damaged piece of a file");
                 return;
         }

@@ -51,7 +51,7 @@ static void start_gpu_helper(struct gpu_sampler *s, uint64_t now_ms)
         r = fd_set_nonblock(fds[0]);
         if (r == 0)
                 r = carried_program_spawn(
-                        &s->pid, "hnlaunch-nvml", nvml_image, nvml_image_size,
+                        &s->pid, "hnlaunch-nvml", &nvml_image,
                         (struct spawn){ .cwd = "/", .fds = { fds[1], SPAWN_NULL, SPAWN_NULL } },
                         &err);
         fd_close(fds[1]);

@@ -307,8 +307,7 @@ bool node_facts_ask_holders(struct gpu_holders *ret)
         if (pipe2(fds, O_CLOEXEC) < 0)
                 return false;
         s.fds[0] = fds[1];
-        if (carried_program_spawn(&pid, "hnlaunch-nvml", nvml_image, nvml_image_size, s, &err) ==
-            0) {
+        if (carried_program_spawn(&pid, "hnlaunch-nvml", &nvml_image, s, &err) == 0) {
                 /* Without this end the read returns as soon as the helper is gone. */
                 fds[1] = fd_close(fds[1]);
                 answer.fd = fds[0];

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Nvml_image: the program hnlaunch-nvml for this machine, as bytes (src/embed.sh)
+ * Nvml_image: the program hnlaunch-nvml for this machine
  */
 #pragma once
 
-#include <stddef.h>
+#include "agent/core/carried_image.h"
 
-extern const unsigned char nvml_image[];
-extern const size_t nvml_image_size;
+extern const struct carried_image nvml_image;

@@ -33,7 +33,7 @@ void pmi_library_write(const char *job_dir)
         if (r == 0 && (fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0500)) < 0)
                 r = -errno;
         if (fd >= 0)
-                r = fd_write_all(fd, pmi_library_image, pmi_library_image_size);
+                r = carried_image_write(&pmi_library_image, fd);
         if (r == 0 || r == -EEXIST)
                 return;
         /* A part of a library would crash ranks. */

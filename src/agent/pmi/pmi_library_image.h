@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PMI_library_image: libhnlaunch-pmi.so for this machine, as bytes (src/embed.sh)
+ * PMI_library_image: libhnlaunch-pmi.so for this machine
  */
 #pragma once
 
-#include <stddef.h>
+#include "agent/core/carried_image.h"
 
-extern const unsigned char pmi_library_image[];
-extern const size_t pmi_library_image_size;
+extern const struct carried_image pmi_library_image;

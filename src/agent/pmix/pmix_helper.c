@@ -130,7 +130,7 @@ struct pmix_helper *pmix_helper_start(uv_loop_t *loop, const struct strv *env,
         h->ops = ops;
         h->ctx = ctx;
         h->fd = fds[0];
-        r = carried_program_spawn(&h->pid, "hnlaunch-pmix", pmix_image, pmix_image_size,
+        r = carried_program_spawn(&h->pid, "hnlaunch-pmix", &pmix_image,
                                   /* The loader needs the environment of the ranks, so that libpmix
                                    * is theirs. Messages of libpmix go to the agent's stderr. */
                                   (struct spawn){ .env = env->v,

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pmix_image: the program hnlaunch-pmix for this machine, as bytes (src/embed.sh)
+ * Pmix_image: the program hnlaunch-pmix for this machine
  */
 #pragma once
 
-#include <stddef.h>
+#include "agent/core/carried_image.h"
 
-extern const unsigned char pmix_image[];
-extern const size_t pmix_image_size;
+extern const struct carried_image pmix_image;

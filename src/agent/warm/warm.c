@@ -29,11 +29,11 @@
 #include "base/spawn.h"
 #include "wire/env/nccl_env.h"
 
-/* Compiles the text behind a descriptor, packed by gzip. The names of interpreter.py do not become
+/* Compiles the text behind a descriptor. The names of interpreter.py do not become
  * names of __main__, which is the module of the rank's script. */
 #define BOOTSTRAP                                                                                  \
-        "exec(compile(__import__('zlib').decompress(open(int(__import__('sys').argv[1]),"          \
-        "'rb').read(),31),'<hnlaunch>','exec'),{'__name__':'hnlaunch'})"
+        "exec(compile(open(int(__import__('sys').argv[1]),'rb').read(),'<hnlaunch>','exec'),"      \
+        "{'__name__':'hnlaunch'})"
 
 enum { REASON_MAX = 400, RANK_FDS = 6 };
 
@@ -263,7 +263,7 @@ static int open_text(void)
 
         if (fd < 0)
                 return -errno;
-        r = fd_write_all(fd, warm_image, warm_image_size);
+        r = carried_image_write(&warm_image, fd);
         if (r == 0 && lseek(fd, 0, SEEK_SET) < 0)
                 r = -errno;
         if (r < 0)

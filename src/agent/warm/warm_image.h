@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Warm_image: interpreter.py, packed by gzip
+ * Warm_image: interpreter.py
  */
 #pragma once
 
-#include <stddef.h>
+#include "agent/core/carried_image.h"
 
-extern const unsigned char warm_image[];
-extern const size_t warm_image_size;
+extern const struct carried_image warm_image;
