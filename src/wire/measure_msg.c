@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wire/measure_msg.h"
 
+#include <stdlib.h>
+
 #include "wire/msg_functions.h"
 
 /* Longer than any numeric address, and short enough for a bound on memory. */
@@ -25,6 +27,20 @@ static void code_measure_order(struct codec *c, struct measure_order *m)
         codec_require(c, m->timeout_ms <= MEASURE_MS_MAX && m->send_ms <= MEASURE_MS_MAX &&
                                  m->send_bytes <= MEASURE_BYTES_MAX);
         CODEC_ARRAY(c, m->targets, m->n_targets, MEASURE_TARGETS_MAX, code_measure_target);
+        codec_str(c, &m->nccl.library, MSG_MAX_STRING);
+        codec_strv(c, &m->nccl.env, MSG_MAX_STRINGS, MSG_MAX_STRING);
+}
+
+bool measure_nccl_is_set(const struct measure_nccl *m)
+{
+        return m->library && *m->library;
+}
+
+void measure_nccl_finish(struct measure_nccl *m)
+{
+        free(m->library);
+        strv_finish(&m->env);
+        *m = (struct measure_nccl){ 0 };
 }
 
 static void code_measured_target(struct codec *c, struct measured_target *t)

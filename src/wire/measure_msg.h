@@ -8,7 +8,8 @@
  * An agent that listens answers each connection that says the first half of the token with the
  * second half, as an endpoint answers a probe (wire/endpoint_msg.h). Then it returns MEASURE_ECHOES
  * bytes one by one, drops what follows up to its end, sends bytes of its own, and closes the
- * connection. It interprets none of them.
+ * connection. It interprets none of them. With NCCL, the connection goes to a helper on each side
+ * instead, once the token is told (wire/helper/nccl_record.h).
  */
 #pragma once
 
@@ -26,6 +27,14 @@ enum {
         MEASURE_ADDRS_MAX = 8,
         MEASURE_BYTES_MAX = 256 << 20, /* of .send_bytes */
         MEASURE_MS_MAX = 60000,        /* of .timeout_ms and .send_ms */
+        MEASURE_NCCL_MS = 20000,       /* for a pair with NCCL */
+        MEASURE_NCCL_FAILED = 10000,   /* in place of an errno */
+};
+
+/* How GPUs are measured. */
+struct measure_nccl {
+        char *library;   /* path of libnccl; "" or NULL = TCP is measured */
+        struct strv env; /* of ranks, where it differs from the agent's */
 };
 
 struct measure_target {
@@ -43,10 +52,12 @@ struct measure_order {
         uint32_t send_ms, send_bytes;
         struct measure_target *targets; /* all at once */
         uint32_t n_targets;
+        struct measure_nccl nccl; /* counts where bytes are sent */
 };
 
 struct measured_target {
-        uint32_t error;      /* errno, as of a probe_result; 0 = the peer answers */
+        uint32_t error;      /* errno, as of a probe_result, or MEASURE_NCCL_FAILED; 0 = the peer
+                                answers */
         uint32_t addr;       /* the address that answers; with an error the first */
         uint32_t latency_us; /* the shortest of the round trips */
         uint64_t sent;       /* bytes per second to the peer */
@@ -56,7 +67,7 @@ struct measured_target {
 struct measured {
         uint32_t number;
         uint32_t port;                   /* that is open; 0 = none */
-        char text[160];                  /* why none could be opened */
+        char text[160];                  /* why none could be opened, or why NCCL has failed */
         struct measured_target *results; /* in the order of the targets */
         uint32_t n_results;
 };
@@ -64,6 +75,9 @@ struct measured {
 void measure_order_encode(struct buf *b, const struct measure_order *m);
 int measure_order_decode(struct measure_order *m, const struct frame *f, struct error *err);
 void measure_order_finish(struct measure_order *m);
+/* False: TCP is measured. */
+bool measure_nccl_is_set(const struct measure_nccl *m);
+void measure_nccl_finish(struct measure_nccl *m);
 void measured_encode(struct buf *b, const struct measured *m);
 int measured_decode(struct measured *m, const struct frame *f, struct error *err);
 void measured_finish(struct measured *m);

@@ -7,7 +7,7 @@
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 type -P objdump readelf >/dev/null || skip_all 'no binutils'
-for name in pmix nvml; do
+for name in pmix nvml nccl; do
     helper=$PLAIN/src/$name/hnlaunch-$name
     [[ -x $helper ]] || skip_all "no $helper"
     objdump -T "$helper" | grep -oE 'GLIBC_[0-9.]+' | sort -uV >versions

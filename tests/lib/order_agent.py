@@ -200,7 +200,8 @@ class Order:
         r = self.r
         targets = [u32(r.choice([1, 9, 65535])) + texts(r.choice([["127.0.0.1"], ["::1", "nowhere"], []])) for _ in range(r.randrange(3))]
         return MEASURE, (u32(self.number()) + text(r.choice(["t" * 32, ""])) + bytes([r.randrange(2)]) +
-                         u32(r.choice([0, 50, 60001]), r.choice([0, 20]), r.choice([0, 100000, 2**32 - 1]), len(targets)) + b"".join(targets))
+                         u32(r.choice([0, 50, 60001]), r.choice([0, 20]), r.choice([0, 100000, 2**32 - 1]), len(targets)) + b"".join(targets) +
+                         text(r.choice(["", "", "/nowhere/libnccl.so.2"])) + texts(r.choice([[], ["NCCL_DEBUG=WARN"]])))
 
     def warm(self):
         r = self.r

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A peer walks PROBING -> CONNECTING -> GREETING -> ECHOING -> SENDING -> RECEIVING -> ENDED.
- * end_peer() ends one, from any step; the timer then reports, in a later turn of the loop, or ends
- * the peers whose time is over. Every handle of the loop counts in @handles, as does the owner; the
- * last one frees the dialer.
+ * A peer walks PROBING -> CONNECTING -> GREETING -> ECHOING -> SENDING -> RECEIVING -> ENDED, or
+ * with NCCL from GREETING to HELPED. end_peer() ends one, from any step; the timer then reports, in
+ * a later turn of the loop, or ends the peers whose time is over. Every handle of the loop counts
+ * in @handles, as does the owner; the last one frees the dialer.
  */
 #include "agent/check/pair_dialer.h"
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/check/nccl_pair.h"
 #include "agent/check/pair_sender.h"
 #include "agent/endpoint/probe.h"
 #include "base/clock.h"
@@ -35,7 +37,8 @@ struct pair_peer {
         uv_connect_t connect;
         uv_shutdown_t shutdown;
         struct pair_sender sender;
-        enum { PROBING, CONNECTING, GREETING, ECHOING, SENDING, RECEIVING, ENDED } step;
+        struct nccl_pair *helper; /* of HELPED */
+        enum { PROBING, CONNECTING, GREETING, HELPED, ECHOING, SENDING, RECEIVING, ENDED } step;
         bool open; /* tcp is a handle of the loop */
         int64_t since_ns;
         uint64_t taken; /* bytes of the step */
@@ -51,6 +54,8 @@ struct pair_dialer {
         pair_dialer_done done;
         void *ctx;
         uint32_t send_ms, send_bytes;
+        const struct measure_nccl *nccl; /* NULL = TCP is measured */
+        char why[NCCL_RECORD_WHY];       /* of the last peer with which NCCL has failed */
         struct pair_peer *peers;
         struct measured_target *results;
         uint32_t n, missing;
@@ -95,11 +100,18 @@ static void end_peer(struct pair_peer *p, int error)
         p->step = ENDED;
         p->result->error = (uint32_t)error;
         probe_cancel(STEAL(&p->probe));
+        nccl_pair_cancel(STEAL(&p->helper));
         if (p->open)
                 uv_close((uv_handle_t *)&p->tcp, on_peer_closed);
         p->open = false;
         if (!--d->missing && !d->over)
                 uv_timer_start(&d->timer, on_report_due, 0, 0);
+}
+
+static void fail_nccl(struct pair_peer *p, const char *why)
+{
+        snprintf(p->dialer->why, sizeof(p->dialer->why), "%s", why);
+        end_peer(p, MEASURE_NCCL_FAILED);
 }
 
 /* The rate counts behind the first bytes, unless these are all: before, what we have sent was under
@@ -133,12 +145,15 @@ static void on_report_due(uv_timer_t *t)
                         p->result->sent = pair_sender_rate(&p->sender);
                 if (p->step == RECEIVING)
                         take_received(p, 0);
-                end_peer(p, p->step >= SENDING ? 0 : ETIMEDOUT);
+                if (p->step == HELPED)
+                        fail_nccl(p, "NCCL has not answered in time");
+                else
+                        end_peer(p, p->step >= SENDING ? 0 : ETIMEDOUT);
         }
         /* A peer that is ended above has started the timer again; the flag and uv_close() stop a
          * second report. */
         d->over = true;
-        d->done(d->ctx, d->results, d->n);
+        d->done(d->ctx, d->results, d->n, d->why);
         uv_close((uv_handle_t *)&d->timer, on_dialer_closed);
         unref_dialer(d);
 }
@@ -198,6 +213,41 @@ static void take_echo(struct pair_peer *p)
                           on_sending_over);
 }
 
+/* --- NCCL ------------------------------------------------------------------------------------- */
+
+static void on_helper_done(void *ctx, const struct nccl_record *r)
+{
+        struct pair_peer *p = ctx;
+
+        p->helper = NULL;
+        if (*r->why) {
+                fail_nccl(p, r->why);
+                return;
+        }
+        p->result->latency_us = r->latency_us;
+        p->result->sent = r->sent;
+        p->result->received = r->received;
+        end_peer(p, 0);
+}
+
+/* The connection is the helper's from here on: its end shall be that of the helper. */
+static void start_helper(struct pair_peer *p)
+{
+        struct error err;
+
+        p->step = HELPED;
+        p->helper =
+                nccl_pair_start(p->dialer->loop, &p->tcp, p->dialer->nccl, on_helper_done, p, &err);
+        if (!p->helper) {
+                fail_nccl(p, err.text);
+                return;
+        }
+        uv_close((uv_handle_t *)&p->tcp, on_peer_closed);
+        p->open = false;
+}
+
+/* --- the connection --------------------------------------------------------------------------- */
+
 /* The listener closes the connection behind the last byte, so the end of the stream is a success in
  * RECEIVING, and a lost peer in any other step. */
 static void on_peer_read(uv_stream_t *s, ssize_t n, const uv_buf_t *to UNUSED)
@@ -214,6 +264,10 @@ static void on_peer_read(uv_stream_t *s, ssize_t n, const uv_buf_t *to UNUSED)
                 p->taken += (uint64_t)n;
                 if (p->taken < HALF)
                         return;
+                if (p->dialer->nccl) {
+                        start_helper(p);
+                        return;
+                }
                 p->step = ECHOING;
                 send_word(p, (char[]){ "." }, 1);
         } else if (p->step == ECHOING && n) {
@@ -282,16 +336,19 @@ static void on_peer_probed(void *ctx, const struct probed *m)
 }
 
 struct pair_dialer *pair_dialer_start(uv_loop_t *loop, const struct measure_order *order,
-                                      pair_dialer_done done, void *ctx)
+                                      const struct measure_nccl *nccl, pair_dialer_done done,
+                                      void *ctx)
 {
         struct pair_dialer *d = xcalloc(1, sizeof(*d));
-        uint64_t ms = order->timeout_ms + 2 * (uint64_t)order->send_ms + SLACK_MS;
+        uint64_t ms = order->timeout_ms + 2 * (uint64_t)order->send_ms + SLACK_MS +
+                      (nccl ? MEASURE_NCCL_MS : 0);
 
         d->loop = loop;
         d->done = done;
         d->ctx = ctx;
         d->send_ms = order->send_ms;
         d->send_bytes = order->send_bytes;
+        d->nccl = nccl;
         d->n = d->missing = order->n_targets;
         d->peers = xcalloc(d->n, sizeof(*d->peers));
         d->results = xcalloc(d->n, sizeof(*d->results));

@@ -4,7 +4,8 @@
  *
  * All peers at once: probe.h finds the address that answers. With bytes to send, another connection
  * there takes the shortest of MEASURE_ECHOES round trips, sends, and receives. What was measured
- * when the time is over counts. Call everything on the loop's thread.
+ * when the time is over counts. With NCCL a helper gets the connection (nccl_pair.h), and measures
+ * the GPUs. Call everything on the loop's thread.
  */
 #pragma once
 
@@ -14,12 +15,15 @@
 
 struct pair_dialer;
 
-/* Called once. @results are lent, in the order of the targets. The dialer is freed after the call.
- */
-typedef void (*pair_dialer_done)(void *ctx, const struct measured_target *results, uint32_t n);
+/* Called once. @results are lent, in the order of the targets; @why NCCL has failed, "" = it has
+ * not. The dialer is freed after the call. */
+typedef void (*pair_dialer_done)(void *ctx, const struct measured_target *results, uint32_t n,
+                                 const char *why);
 
-/* @order, with at least one target, is lent for the call. */
+/* @order, with at least one target, is lent for the call. @nccl, NULL = TCP is measured, is
+ * borrowed. */
 struct pair_dialer *pair_dialer_start(uv_loop_t *loop, const struct measure_order *order,
-                                      pair_dialer_done done, void *ctx);
+                                      const struct measure_nccl *nccl, pair_dialer_done done,
+                                      void *ctx);
 /* Gives up; done() is not called. The memory is freed by close callbacks. NULL is fine. */
 void pair_dialer_cancel(struct pair_dialer *d);

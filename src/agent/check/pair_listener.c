@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A connection walks GREETING -> ECHOING -> DROPPING -> SENDING and is closed. Anybody may connect
- * and say nothing: connections in GREETING are counted apart, and the oldest makes room for a new
- * one. The timer ends connections that take too long, and at last the listener. Every libuv handle
- * counts in @handles; the last close callback frees the listener.
+ * A connection walks GREETING -> ECHOING -> DROPPING -> SENDING and is closed, or is given to a
+ * helper after GREETING. Anybody may connect and say nothing: connections in GREETING are counted
+ * apart, and the oldest makes room for a new one. The timer ends connections that take too long,
+ * and at last the listener. Every libuv handle counts in @handles; the last close callback frees
+ * the listener.
  */
 #include "agent/check/pair_listener.h"
 
@@ -14,6 +15,7 @@
 
 #include <utlist.h>
 
+#include "agent/check/nccl_pair.h"
 #include "agent/check/pair_sender.h"
 #include "agent/endpoint/port.h"
 #include "base/clock.h"
@@ -56,6 +58,7 @@ struct pair_listener {
         uint32_t port;
         int64_t until_ns;
         uint32_t send_ms, send_bytes;
+        const struct measure_nccl *nccl;
         char question[GREETING_LEN], answer[HALF];
 };
 
@@ -154,6 +157,11 @@ static void take_pair_greeting(struct pair_conn *c, size_t n)
         c->step = ECHOING;
         c->taken = 0;
         send_pair_reply(c, l->answer, HALF);
+        if (!measure_nccl_is_set(l->nccl) || uv_is_closing((uv_handle_t *)&c->tcp))
+                return;
+        /* The end of the connection shall be that of the helper. */
+        nccl_pair_serve(&c->tcp, l->nccl);
+        close_pair_conn(c);
 }
 
 /* Returns the bytes as they have come. Several bytes in one read get one write. */
@@ -265,7 +273,8 @@ static void on_pair_look(uv_timer_t *t)
                 close_port(l);
 }
 
-struct pair_listener *pair_listener_open(uv_loop_t *loop, struct error *err)
+struct pair_listener *pair_listener_open(uv_loop_t *loop, const struct measure_nccl *nccl,
+                                         struct error *err)
 {
         struct held_port port = PORT_INIT;
         struct pair_listener *l;
@@ -279,6 +288,7 @@ struct pair_listener *pair_listener_open(uv_loop_t *loop, struct error *err)
         fd_close(port.lock); /* of a port that stays bound */
         l = xcalloc(1, sizeof(*l));
         l->loop = loop;
+        l->nccl = nccl;
         l->port = port.number;
         l->handles = 3; /* one for the owner */
         uv_tcp_init(loop, &l->tcp);

@@ -14,6 +14,7 @@ struct pair_test {
         struct pair_listener *listener; /* NULL = no port is open */
         struct pair_dialer *dialer;     /* NULL = no peer is tried */
         uint32_t number;                /* of the order that @dialer follows */
+        struct measure_nccl nccl;       /* of the last order that sends bytes */
 };
 
 struct pair_test *pair_test_create(uv_loop_t *loop, struct uplink *up)
@@ -33,6 +34,7 @@ void pair_test_close(struct pair_test *t)
 
 void pair_test_destroy(struct pair_test *t)
 {
+        measure_nccl_finish(&t->nccl);
         free(t);
 }
 
@@ -49,12 +51,13 @@ static void send_measured(struct pair_test *t, uint32_t number, const char *why,
 }
 
 /* The dialer frees itself after the call. */
-static void on_peers_done(void *ctx, const struct measured_target *results, uint32_t n)
+static void on_peers_done(void *ctx, const struct measured_target *results, uint32_t n,
+                          const char *why)
 {
         struct pair_test *t = ctx;
 
         t->dialer = NULL;
-        send_measured(t, t->number, "", results, n);
+        send_measured(t, t->number, why, results, n);
 }
 
 /* Opens the port, keeps it, or closes it. 0, or -errno with @err. */
@@ -65,7 +68,7 @@ static int set_listener(struct pair_test *t, const struct measure_order *o, stru
         if (!o->listen)
                 return 0;
         if (!t->listener)
-                t->listener = pair_listener_open(t->loop, err);
+                t->listener = pair_listener_open(t->loop, &t->nccl, err);
         if (!t->listener)
                 return -err->code;
         pair_listener_renew(t->listener, o);
@@ -86,10 +89,17 @@ void pair_test_on_measure(void *test, const struct frame *f)
                 pair_dialer_cancel(STEAL(&t->dialer));
                 send_measured(t, t->number, "", NULL, 0);
         }
+        if (o.send_bytes) {
+                measure_nccl_finish(&t->nccl);
+                t->nccl = o.nccl;
+                o.nccl = (struct measure_nccl){ 0 };
+        }
         r = set_listener(t, &o, &err);
         t->number = o.number;
         if (o.n_targets)
-                t->dialer = pair_dialer_start(t->loop, &o, on_peers_done, t);
+                t->dialer = pair_dialer_start(t->loop, &o,
+                                              measure_nccl_is_set(&t->nccl) ? &t->nccl : NULL,
+                                              on_peers_done, t);
         else
                 send_measured(t, o.number, r < 0 ? err.text : "", NULL, 0);
         measure_order_finish(&o);

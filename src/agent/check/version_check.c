@@ -306,12 +306,21 @@ static void add_plugin(struct version_search *s)
         add_version(s, "nccl.plugin", text, "");
 }
 
+/* Adds where NCCL is, for --pairs. A path that does not fit is left out. */
+static void add_nccl_library(struct checked *to, const char *path)
+{
+        if (path && strlen(path) < CHECK_VALUE)
+                checked_add(to, "nccl.library", path, "");
+}
+
 /* @path is NULL for a program without NCCL, which loads no plug-in either. */
 static void add_nccl(struct version_search *s, const char *path)
 {
         if (path) {
                 add_nccl_version(s, path);
                 add_plugin(s);
+                if (!s->program->number)
+                        add_nccl_library(s->to, path);
         } else {
                 add_version(s, "nccl", "none", "");
                 add_version(s, "nccl.plugin", "none", "");
@@ -392,6 +401,12 @@ static void check_program_versions(struct checked *m, const struct check_program
 
 void version_check(struct checked *m, const struct check_order *o)
 {
+        CLEANUP(free_textp) char *nccl = NULL;
+
+        if (!o->n_programs) {
+                nccl = elf_closure_find("libnccl.so.2", getenv("LD_LIBRARY_PATH"));
+                add_nccl_library(m, nccl);
+        }
         for (uint32_t i = 0; i < o->n_programs; i++)
                 if (o->programs[i].argv.n)
                         check_program_versions(m, &o->programs[i]);

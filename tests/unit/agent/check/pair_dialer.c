@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -22,12 +23,16 @@ static struct pair_listener *listener;
 static struct measure_target target;
 static struct measure_order order;
 static struct measured_target result;
+static struct measure_nccl nccl; /* of the listener */
+static char failure[160];
 static bool is_done;
 
-static void on_done(void *ctx UNUSED, const struct measured_target *results, uint32_t n)
+static void on_done(void *ctx UNUSED, const struct measured_target *results, uint32_t n,
+                    const char *why)
 {
         assert_int_equal(n, 1);
         result = results[0];
+        snprintf(failure, sizeof(failure), "%s", why);
         is_done = true;
 }
 
@@ -36,7 +41,7 @@ static void begin(void)
         struct error err;
 
         uv_loop_init(&loop);
-        listener = pair_listener_open(&loop, &err);
+        listener = pair_listener_open(&loop, &nccl, &err);
         assert_non_null(listener);
         target = (struct measure_target){ .port = pair_listener_port(listener) };
         strv_push(&target.addrs, "127.0.0.1");
@@ -61,7 +66,7 @@ static void end(void)
 
 static void dial(void)
 {
-        pair_dialer_start(&loop, &order, on_done, NULL);
+        pair_dialer_start(&loop, &order, NULL, on_done, NULL);
         while (!is_done)
                 uv_run(&loop, UV_RUN_ONCE);
 }
@@ -139,13 +144,28 @@ TEST(a_dialer_is_cancelled_at_any_step)
                 struct pair_dialer *d;
 
                 begin();
-                d = pair_dialer_start(&loop, &order, on_done, NULL);
+                d = pair_dialer_start(&loop, &order, NULL, on_done, NULL);
                 for (int i = 0; i < turns && !is_done; i++)
                         uv_run(&loop, UV_RUN_ONCE);
                 if (!is_done)
                         pair_dialer_cancel(d);
                 end();
         }
+}
+
+/* Whatever this machine has: the first library that lacks is told. */
+TEST(a_helper_tells_why_nccl_fails)
+{
+        nccl.library = (char *)"/nonexistent/libnccl.so.2";
+        begin();
+        pair_dialer_start(&loop, &order, &nccl, on_done, NULL);
+        while (!is_done)
+                uv_run(&loop, UV_RUN_ONCE);
+        assert_int_equal(result.error, MEASURE_NCCL_FAILED);
+        assert_non_null(strstr(failure, "cannot open shared object file"));
+        assert_true(result.sent == 0 && result.received == 0);
+        nccl.library = NULL;
+        end();
 }
 
 static int connect_plainly(void)
