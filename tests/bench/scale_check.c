@@ -89,7 +89,7 @@ bool scale_check(struct scale *s, struct job *job, const struct hosts *hosts,
         strv_push(&argv, "python3");
         strv_push(&argv, "train.py");
         good = launch_check_ask(&l, facts, true) == JOB_DONE &&
-               job_peers_find(job, s->n_nodes, false, NULL, &peers) == JOB_DONE;
+               launch_check_peers(&l, facts, false, NULL, &peers) == JOB_DONE;
         scale_mark(s, SCALE_LAUNCH);
         good = good && judge(s, &l, facts, &peers);
         job_peers_finish(&peers);

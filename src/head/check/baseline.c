@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The file is {"v": 1, "saved": "2026-11-29T05:00:00Z", "nodes": {HOST: {"bandwidth_mbit",
- * "latency_us", "facts": {NAME: TEXT}}}, "pairs": [{"a", "b", "bandwidth_mbit", "latency_us"}]}.
+ * "latency_us", "facts": {NAME: TEXT}}}, "pairs": [{"a", "b", "bandwidth_mbit", "latency_us"}],
+ * "over": "tcp" or "nccl"}. Without "over" it was TCP.
  * Facts are kept as the agents tell them; check_judge.c knows which differences count.
  */
 #include "head/check/baseline.h"
@@ -48,6 +49,11 @@ static json_t *describe_facts(const struct checked *facts)
         return to;
 }
 
+static bool is_nccl(const struct pair_book *book)
+{
+        return book && pair_book_over(book) && !strcmp(pair_book_over(book), PAIR_NCCL);
+}
+
 /* Lists the pairs by the names of hosts: places and numbers of nodes differ from check to check. */
 static json_t *describe_pairs(const struct check_report *r, const struct pair_book *book,
                               const size_t *nodes)
@@ -57,8 +63,12 @@ static json_t *describe_pairs(const struct check_report *r, const struct pair_bo
         const struct pair_edge *e = book ? pair_book_edges(book, &n) : NULL;
 
         for (size_t i = 0; i < n; i++) {
-                json_t *pair = json_pack("{s:o, s:o}", "a", json_text(r->nodes[nodes[e[i].a]].host),
-                                         "b", json_text(r->nodes[nodes[e[i].b]].host));
+                json_t *pair;
+
+                if (pair_edge_failure(&e[i]))
+                        continue;
+                pair = json_pack("{s:o, s:o}", "a", json_text(r->nodes[nodes[e[i].a]].host), "b",
+                                 json_text(r->nodes[nodes[e[i].b]].host));
 
                 put_measures(pair, e[i].value[PAIR_BANDWIDTH], e[i].value[PAIR_LATENCY]);
                 json_array_append_new(to, pair);
@@ -86,14 +96,14 @@ json_t *baseline_describe(const struct check_report *r, const struct pair_book *
                 pair_book_judge(book, PAIR_LATENCY, &latency);
         }
         for (size_t i = 0; book && i < n; i++)
-                if (rate.places[i].pairs)
+                if (latency.places[i].pairs)
                         /* A node lost after its measurement has no entry. */
                         put_measures(json_object_get(all, r->nodes[nodes[i]].host),
                                      rate.places[i].value, latency.places[i].value);
         pair_judgement_finish(&rate);
         pair_judgement_finish(&latency);
-        return json_pack("{s:i, s:s, s:o, s:o}", "v", 1, "saved", when, "nodes", all, "pairs",
-                         describe_pairs(r, book, nodes));
+        return json_pack("{s:i, s:s, s:o, s:o, s:s}", "v", 1, "saved", when, "nodes", all, "pairs",
+                         describe_pairs(r, book, nodes), "over", is_nccl(book) ? "nccl" : "tcp");
 }
 
 /* --- comparing -------------------------------------------------------------------------------- */
@@ -104,6 +114,12 @@ static double read_rate(const json_t *j)
         const json_t *v = json_object_get(j, "bandwidth_mbit");
 
         return json_is_number(v) ? json_number_value(v) * byte_per_mbit : 0;
+}
+
+/* False: then TCP was measured and now NCCL, or the other way. */
+static bool is_comparable(const json_t *base, const struct pair_book *book)
+{
+        return !strcmp(json_member(base, "over"), "nccl") == is_nccl(book);
 }
 
 static bool has_lost_rate(double now, double then)
@@ -117,7 +133,7 @@ void baseline_expect(const json_t *base, struct pair_book *book, const char *con
         json_t *places = json_object(), *pair;
         size_t i;
 
-        for (i = 0; i < n; i++)
+        for (i = 0; i < n && is_comparable(base, book); i++)
                 json_object_set_new(places, hosts[i], json_integer((json_int_t)i));
         json_array_foreach(json_object_get(base, "pairs"), i, pair)
         {
@@ -221,9 +237,10 @@ static void compare_rates(struct node_changes *changes, const struct check_repor
         pair_judgement_finish(&j);
 }
 
-/* Sets the result of a node, and frees the texts of @c. @known: the baseline has the node. */
+/* Sets the result of a node, and frees the texts of @c. @known: the baseline has the node. @apart:
+ * why rates were not compared, NULL = they were. */
 static void judge_changes(struct check_report *r, struct check_line *l, size_t node,
-                          struct node_changes *c, bool known)
+                          struct node_changes *c, bool known, const char *apart)
 {
         const char *host = r->nodes[node].host;
         CLEANUP(free_textp) char *value = NULL;
@@ -247,6 +264,8 @@ static void judge_changes(struct check_report *r, struct check_line *l, size_t n
                                        : xasprintf("%s and %zu more have no value now", c->gone,
                                                    c->n_gone - 1);
                 k.cause = cause;
+        } else if (apart) {
+                k.cause = apart;
         } else {
                 k = (struct check_judgement){ CHECK_PASS, "as before", "", 0, "", "" };
         }
@@ -259,15 +278,19 @@ void baseline_judge(struct check_report *r, const json_t *base, const struct pai
         const json_t *all = json_object_get(base, "nodes");
         struct node_changes *changes = xcalloc(r->n_nodes + 1, sizeof(*changes));
         struct check_line *l = check_report_add(r, "baseline");
+        const char *apart = NULL;
 
         for (size_t i = 0; i < r->n_nodes; i++)
                 if (!r->nodes[i].lost)
                         compare_facts(&changes[i], &r->nodes[i],
                                       json_object_get(all, r->nodes[i].host));
-        if (book && n)
+        if (book && n && is_comparable(base, book))
                 compare_rates(changes, r, all, book, nodes);
+        else if (book && n)
+                apart = is_nccl(book) ? "bandwidth was measured over TCP then, over NCCL now"
+                                      : "bandwidth was measured over NCCL then, over TCP now";
         for (size_t i = 0; i < r->n_nodes; i++)
-                judge_changes(r, l, i, &changes[i], json_object_get(all, r->nodes[i].host));
+                judge_changes(r, l, i, &changes[i], json_object_get(all, r->nodes[i].host), apart);
         free(changes);
 }
 

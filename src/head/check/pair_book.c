@@ -28,6 +28,7 @@ static const double slow_part = 0.5, slow_times = 4, slow_s = 500e-6;
 struct pair_book {
         const size_t *nodes; /* rising; lent */
         size_t n;
+        char *over;          /* NULL = TCP */
         size_t round, again; /* rounds so far, of both kinds */
         /* Measured pairs in the order of their first result. The array moves when a pair is
          * added. */
@@ -38,12 +39,13 @@ struct pair_book {
         size_t n_expected;
 };
 
-struct pair_book *pair_book_create(const size_t *nodes, size_t n)
+struct pair_book *pair_book_create(const size_t *nodes, size_t n, const char *over)
 {
         struct pair_book *b = xcalloc(1, sizeof(*b));
 
         b->nodes = nodes;
         b->n = n;
+        b->over = over ? xstrdup(over) : NULL;
         b->tries = xcalloc(MAX(n, (size_t)1), sizeof(*b->tries));
         return b;
 }
@@ -52,10 +54,18 @@ void pair_book_free(struct pair_book *b)
 {
         if (!b)
                 return;
+        for (size_t i = 0; i < b->n_edges; i++)
+                free(b->edges[i].why);
+        free(b->over);
         free(b->edges);
         free(b->expected);
         free(b->tries);
         free(b);
+}
+
+const char *pair_book_over(const struct pair_book *b)
+{
+        return b->over;
 }
 
 const struct pair_edge *pair_book_edges(const struct pair_book *b, size_t *ret_n)
@@ -129,16 +139,36 @@ void pair_book_take(struct pair_book *b, const struct check_pair *pairs, size_t 
                 double rate = (double)MIN(m->sent, m->received), s = m->latency_us / 1e6;
                 struct pair_edge *e;
 
+                bool failed = m->error == MEASURE_NCCL_FAILED;
+
                 /* A pair without a connection has no edge: net.peers tells of the failure. */
-                if (!pairs[i].told || m->error)
+                if (!pairs[i].told || (m->error && !failed))
                         continue;
                 e = b->again ? find_edge(b, from, to) : NULL; /* at first all pairs are new */
                 if (!e)
                         e = add_edge(b, from, to);
+                e->tries++;
+                if (failed)
+                        continue;
                 e->value[PAIR_BANDWIDTH] = MAX(e->value[PAIR_BANDWIDTH], rate);
                 e->value[PAIR_LATENCY] = MIN(e->value[PAIR_LATENCY], s);
-                e->tries++;
         }
+}
+
+void pair_book_explain(struct pair_book *b, const struct check_pair *pair, const char *why)
+{
+        struct pair_edge *e =
+                find_edge(b, find_pair_place(b, pair->from), find_pair_place(b, pair->to));
+
+        if (!e)
+                return;
+        free(e->why);
+        e->why = xstrdup(why);
+}
+
+const char *pair_edge_failure(const struct pair_edge *e)
+{
+        return e->value[PAIR_LATENCY] < INFINITY ? NULL : e->why;
 }
 
 /* --- judgements ------------------------------------------------------------------------------- */
@@ -159,12 +189,19 @@ static double find_better_median(double *v, size_t n, enum pair_metric m)
         return v[m == PAIR_BANDWIDTH ? n / 2 : (n - 1) / 2];
 }
 
+/* With a failure of NCCL a pair has the bandwidth 0, and no latency. */
+static bool has_value(const struct pair_edge *e, enum pair_metric m)
+{
+        return m == PAIR_BANDWIDTH || e->value[m] < INFINITY;
+}
+
 static bool is_slow(const struct pair_edge *e, enum pair_metric m, double usual)
 {
         double value = e->value[m];
 
-        return m == PAIR_BANDWIDTH ? value < slow_part * usual
-                                   : value > slow_times * usual && value > usual + slow_s;
+        return m == PAIR_BANDWIDTH
+                       ? value < slow_part * usual
+                       : value > slow_times * usual && value > usual + slow_s && value < INFINITY;
 }
 
 static void find_medians(const struct pair_book *b, enum pair_metric m, struct pair_judgement *to)
@@ -175,12 +212,14 @@ static void find_medians(const struct pair_book *b, enum pair_metric m, struct p
         size_t *end = xcalloc(b->n + 1, sizeof(*end)), n_medians = 0; /* of each place's values */
 
         for (size_t k = 0; k < b->n_edges; k++) {
-                to->places[b->edges[k].a].pairs++;
-                to->places[b->edges[k].b].pairs++;
+                to->places[b->edges[k].a].pairs += has_value(&b->edges[k], m);
+                to->places[b->edges[k].b].pairs += has_value(&b->edges[k], m);
         }
         for (size_t i = 1; i < b->n; i++)
                 end[i] = end[i - 1] + to->places[i - 1].pairs;
         for (size_t k = 0; k < b->n_edges; k++) {
+                if (!has_value(&b->edges[k], m))
+                        continue;
                 v[end[b->edges[k].a]++] = b->edges[k].value[m];
                 v[end[b->edges[k].b]++] = b->edges[k].value[m];
         }
@@ -208,7 +247,7 @@ static size_t find_slowest(const struct pair_book *b, enum pair_metric m,
                 const struct pair_edge *e = &b->edges[i];
                 bool is = is_slow(e, m, j->usual);
 
-                if (j->places[e->a].bad || j->places[e->b].bad)
+                if (j->places[e->a].bad || j->places[e->b].bad || !has_value(e, m))
                         continue;
                 all[e->a]++;
                 all[e->b]++;

@@ -5,13 +5,17 @@
  * After the rounds of pair_rounds.h suspects are measured again: a node that is slow with most
  * peers with proven nodes, a slow connection of two good nodes as before. The best of all
  * measurements of a pair counts, so a disturbance does no harm. Then a slow node is told from a
- * slow link. Slow: below half the usual bandwidth, or above four times the usual latency. Pure.
+ * slow link. Slow: below half the usual bandwidth, or above four times the usual latency. A pair
+ * with which NCCL fails has no bandwidth and no latency. Pure.
  */
 #pragma once
 
 #include "head/check/pair_rounds.h"
 
 struct pair_book;
+
+/* @over of pair_book_create(), where the GPUs were measured. */
+#define PAIR_NCCL "NCCL"
 
 enum pair_metric { PAIR_BANDWIDTH, PAIR_LATENCY, PAIR_METRICS };
 
@@ -21,6 +25,7 @@ struct pair_edge {
         double value[PAIR_METRICS]; /* bytes per second in the slower direction, seconds */
         double least;               /* bandwidth that is expected, 0 = none */
         unsigned tries;
+        char *why; /* NCCL has failed; counts without a bandwidth. NULL = it never has */
 };
 
 struct pair_place {
@@ -37,8 +42,9 @@ struct pair_judgement {
         size_t n_links;
 };
 
-/* The nodes in rising order; lent. */
-struct pair_book *pair_book_create(const size_t *nodes, size_t n);
+/* The nodes in rising order; lent. @over: what was measured, "NCCL", in a sentence; NULL = TCP. */
+struct pair_book *pair_book_create(const size_t *nodes, size_t n, const char *over);
+const char *pair_book_over(const struct pair_book *b); /* lent */
 void pair_book_free(struct pair_book *b);
 /* Measures two places again if they have less than @least bytes per second. Before the first round;
  * of two different places once. */
@@ -46,8 +52,12 @@ void pair_book_expect(struct pair_book *b, size_t one, size_t other, double leas
 
 /* Fills in what is to be measured next, all at once, at most n / 2 pairs; 0 = nothing. */
 size_t pair_book_next(struct pair_book *b, struct check_pair *to);
-/* Takes the results of these; pairs that failed are left out. */
+/* Takes the results of these; pairs without a connection are left out. */
 void pair_book_take(struct pair_book *b, const struct check_pair *pairs, size_t n);
+/* Notes why NCCL has failed with a pair that was taken. */
+void pair_book_explain(struct pair_book *b, const struct check_pair *pair, const char *why);
+/* Returns why NCCL fails with a pair, lent; NULL = it does not. */
+const char *pair_edge_failure(const struct pair_edge *e);
 
 const struct pair_edge *pair_book_edges(const struct pair_book *b, size_t *ret_n);
 void pair_book_judge(const struct pair_book *b, enum pair_metric m, struct pair_judgement *to);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Both lines are made alike from a pair_judgement. A bad node warns alone. Both ends of a slow link
+ * Both lines are made alike from a pair_judgement. A bad node warns alone, and fails where NCCL
+ * does. Both ends of a slow link
  * warn with one text, so the table has a single row. The rest passes with the median of the pairs.
  *
  * Each line begins as not run on all nodes; judge_place() then replaces the result of each node
@@ -26,6 +27,10 @@ static const char *const helps[] = {
                          "delays packets; leave the node out with --exclude",
 };
 
+static const char nccl_help[] =
+        "run two ranks on the two nodes with NCCL_DEBUG=INFO: NCCL tells what it tries; "
+        "leave the node out with --exclude";
+
 const char *pair_metric_name(enum pair_metric m)
 {
         return names[m];
@@ -50,6 +55,7 @@ struct pair_line {
         struct check_report *r;
         struct check_line *line;
         enum pair_metric metric;
+        const struct pair_book *book;
         const struct pair_judgement *j;
         const size_t *nodes;
         size_t n_good; /* places that have pairs, and none of them judged */
@@ -73,6 +79,79 @@ static const struct pair_edge *find_link(const struct pair_line *l, size_t place
         }
         return first;
 }
+
+/* --- where NCCL fails ------------------------------------------------------------------------- */
+
+/* Returns the first pair of a place with which NCCL fails, lent, and how many there are; NULL =
+ * none. Always NULL for the latency. */
+static const struct pair_edge *find_nccl_failure(const struct pair_line *l, size_t place,
+                                                 size_t *ret_n)
+{
+        size_t n;
+        const struct pair_edge *e = pair_book_edges(l->book, &n), *first = NULL;
+
+        *ret_n = 0;
+        for (size_t i = 0; i < n && l->metric == PAIR_BANDWIDTH; i++) {
+                if ((e[i].a != place && e[i].b != place) || !pair_edge_failure(&e[i]))
+                        continue;
+                first = first ? first : &e[i];
+                ++*ret_n;
+        }
+        return first;
+}
+
+/* NCCL fails with @n peers of a node, of all that were tried. */
+static void judge_failed_node(const struct pair_line *l, size_t place, const struct pair_edge *e,
+                              size_t n)
+{
+        const struct pair_place *p = &l->j->places[place];
+        const char *host = l->r->nodes[l->nodes[place]].host, *why = pair_edge_failure(e);
+        CLEANUP(free_textp)
+        char *peers = p->pairs == 1   ? xstrdup("its only peer")
+                      : n == p->pairs ? xasprintf("each of %zu peers", n)
+                                      : xasprintf("%zu of %zu peers", n, p->pairs);
+        CLEANUP(free_textp) char *value = xasprintf("NCCL fails with %s: %s", peers, why);
+        CLEANUP(free_textp)
+        char *cause = xasprintf("NCCL fails between %s and %s: %s", host, peers, why);
+
+        check_report_set(l->r, l->line, l->nodes[place],
+                         &(struct check_judgement){ CHECK_FAIL, value, "", 0, cause, nccl_help });
+}
+
+static void judge_failed_link(const struct pair_line *l, size_t place, const struct pair_edge *e)
+{
+        const char *a = l->r->nodes[l->nodes[e->a]].host, *b = l->r->nodes[l->nodes[e->b]].host;
+        CLEANUP(free_textp)
+        char *value = xasprintf("NCCL fails between %s and %s: %s", a, b, pair_edge_failure(e));
+        CLEANUP(free_textp)
+        char *cause = xasprintf("NCCL fails between %s and %s, not with their other peers: %s", a,
+                                b, pair_edge_failure(e));
+
+        check_report_set(l->r, l->line, l->nodes[place],
+                         &(struct check_judgement){ CHECK_FAIL, value, "", 0, cause, nccl_help });
+}
+
+/* False: NCCL does not fail there, or another node is at fault. Where NCCL fails between all nodes,
+ * no node is bad, and each is told. */
+static bool judge_failure(const struct pair_line *l, size_t place)
+{
+        const struct pair_place *p = &l->j->places[place];
+        size_t n, n_links;
+        const struct pair_edge *e = find_nccl_failure(l, place, &n), *link;
+
+        if (!e)
+                return false;
+        link = find_link(l, place, &n_links);
+        if (p->bad || !l->j->usual)
+                judge_failed_node(l, place, e, n);
+        else if (link && pair_edge_failure(link))
+                judge_failed_link(l, place, link);
+        else
+                return false;
+        return true;
+}
+
+/* --- what is slow ----------------------------------------------------------------------------- */
 
 /* The value shown is the median over all pairs of the node, not over the slow ones. */
 static void judge_slow_node(const struct pair_line *l, size_t place)
@@ -123,10 +202,14 @@ static void judge_place(const struct pair_line *l, size_t place)
         const struct pair_edge *e;
         char own[32];
         CLEANUP(free_textp) char *cause = NULL;
+        CLEANUP(free_textp) char *value = NULL;
+        const char *over = pair_book_over(l->book);
         size_t n;
 
         pair_format(own, sizeof(own), l->metric, p->value);
         k.value = p->pairs ? own : "";
+        if (judge_failure(l, place))
+                return;
         if (p->bad) {
                 judge_slow_node(l, place);
                 return;
@@ -143,7 +226,8 @@ static void judge_place(const struct pair_line *l, size_t place)
                 cause = xasprintf("a single pair has nothing to compare with; it has %s", own);
                 k.cause = cause;
         } else {
-                k = (struct check_judgement){ CHECK_PASS, own, "", 0, "", "" };
+                value = over ? xasprintf("%s over %s", own, over) : xstrdup(own);
+                k = (struct check_judgement){ CHECK_PASS, value, "", 0, "", "" };
         }
         check_report_set(l->r, l->line, l->nodes[place], &k);
 }
@@ -164,6 +248,7 @@ static void set_all_not_run(const struct check_report *r, struct check_line *l, 
  * the table would tell only that the values differ. */
 static void summarize_line(const struct pair_line *l)
 {
+        const char *over = pair_book_over(l->book);
         double least = 0, most = 0;
         char from[32], to[32];
         bool any = false;
@@ -180,7 +265,8 @@ static void summarize_line(const struct pair_line *l)
         pair_format(from, sizeof(from), l->metric, least);
         pair_format(to, sizeof(to), l->metric, most);
         if (any)
-                l->line->summary = xasprintf("%s to %s", from, to);
+                l->line->summary =
+                        xasprintf("%s to %s%s%s", from, to, over ? " over " : "", over ? over : "");
 }
 
 void pair_judge(struct check_report *r, const struct pair_book *book, const size_t *nodes, size_t n)
@@ -188,7 +274,7 @@ void pair_judge(struct check_report *r, const struct pair_book *book, const size
         for (int m = 0; m < PAIR_METRICS; m++) {
                 struct pair_judgement j = { 0 };
                 struct pair_line l = {
-                        .r = r, .metric = (enum pair_metric)m, .j = &j, .nodes = nodes
+                        .r = r, .metric = (enum pair_metric)m, .book = book, .j = &j, .nodes = nodes
                 };
 
                 l.line = check_report_add(r, names[m]);

@@ -555,7 +555,7 @@ enum job_step job_measure_pairs(struct job *j, struct job_measure *m, struct che
                                 size_t n, uint32_t timeout_ms, bool measure)
 {
         job_measure_order_pairs(m, ++j->orders.inspections, pairs, n, timeout_ms, measure);
-        return await_measures(j, m, timeout_ms + MEASURE_MS);
+        return await_measures(j, m, timeout_ms + MEASURE_MS + job_measure_pair_ms(m));
 }
 
 /* The answers are not waited for: without a measure they are dropped. */

@@ -20,7 +20,7 @@ enum { ADDRS = 4 }; /* of a node that are tried */
 
 /* What was asked of a node. */
 struct measure_node {
-        uint32_t port; /* 0 = it does not listen */
+        uint32_t port; /* 0 = no port is open */
         char text[160];
         bool owes;
         size_t *pairs, n; /* indices, in the order of the targets */
@@ -32,7 +32,8 @@ struct job_measure {
         uint32_t number; /* of the last order */
         struct check_pair *pairs;
         uint32_t timeout_ms;
-        bool sends; /* else only whether peers answer */
+        bool sends;                    /* else only whether peers answer */
+        const struct pairs_nccl *nccl; /* NULL = TCP is measured */
         char token[ENDPOINT_TOKEN + 1];
 };
 
@@ -76,6 +77,9 @@ static void send_measure(struct job_measure *m, size_t node, bool listen,
                                    .targets = targets,
                                    .n_targets = (uint32_t)n };
 
+        /* The order borrows both. */
+        if (m->sends && m->nccl)
+                o.nccl = (struct measure_nccl){ (char *)m->nccl->libraries[node], m->nccl->env };
         memcpy(o.token, m->token, sizeof(o.token));
         measure_order_encode(&m->cluster->nodes[node].out, &o);
         node_flush(&m->cluster->nodes[node]);
@@ -128,7 +132,7 @@ static void order_node_pairs(struct job_measure *m, size_t node)
 }
 
 /* Pairs with a node that does not listen, and pairs beyond MEASURE_TARGETS_MAX of a node, stay
- * untold: no order has them. */
+ * untold: in no order. */
 void job_measure_order_pairs(struct job_measure *m, uint32_t number, struct check_pair *pairs,
                              size_t n, uint32_t timeout_ms, bool sends)
 {
@@ -157,6 +161,16 @@ void job_measure_order_pairs(struct job_measure *m, uint32_t number, struct chec
         }
 }
 
+void job_measure_use_nccl(struct job_measure *m, const struct pairs_nccl *how)
+{
+        m->nccl = how;
+}
+
+uint64_t job_measure_pair_ms(const struct job_measure *m)
+{
+        return m->sends && m->nccl ? MEASURE_NCCL_MS : 0;
+}
+
 /* --- answers ---------------------------------------------------------------------------------- */
 
 const char *job_measure_refusal(const struct job_measure *m, size_t node)
@@ -164,6 +178,11 @@ const char *job_measure_refusal(const struct job_measure *m, size_t node)
         const struct measure_node *n = &m->nodes[node];
 
         return n->port ? NULL : *n->text ? n->text : "the node has not answered in time";
+}
+
+const char *job_measure_failure(const struct job_measure *m, size_t node)
+{
+        return m->nodes[node].text;
 }
 
 bool job_measure_take(struct job_measure *m, size_t node, const struct measured *from)
@@ -185,7 +204,7 @@ bool job_measure_take(struct job_measure *m, size_t node, const struct measured 
                 p->told = true;
                 p->result = from->results[i];
                 *p->addr = '\0';
-                if (!p->result.error)
+                if (!p->result.error || p->result.error == MEASURE_NCCL_FAILED)
                         continue;
                 /* Only messages name the address: most pairs need no second list. */
                 list_peer_addresses(m, p, &list);

@@ -18,11 +18,21 @@
 struct cluster;
 struct job_measure;
 
+/* The GPUs are measured, with NCCL. All lent. */
+struct pairs_nccl {
+        const char **libraries; /* by node: the path of libnccl */
+        struct strv env;        /* of ranks, where it differs from the agents' */
+};
+
 enum { JOB_MEASURE_MS = 150, JOB_MEASURE_BYTES = 32 << 20 }; /* sent each way, at most */
 
 /* Lets the READY agents listen, and waits for them, for some seconds at most. JOB_DONE or
  * JOB_INTERRUPTED. After job_connect(); then call job_measure_end() in any case. */
 enum job_step job_measure_begin(struct job *j, struct job_measure **ret);
+/* Has pairs measured with NCCL from now on. @how is borrowed. */
+void job_measure_use_nccl(struct job_measure *m, const struct pairs_nccl *how);
+/* Returns why NCCL has failed in the last measurement that @node began, lent. */
+const char *job_measure_failure(const struct job_measure *m, size_t node);
 /* Returns why no node can connect to @node, lent; NULL = it listens. */
 const char *job_measure_refusal(const struct job_measure *m, size_t node);
 /* Has the pairs tried, all at once, a peer for @timeout_ms at most, or measured, and waits for the
@@ -41,6 +51,8 @@ void job_measure_order_pairs(struct job_measure *m, uint32_t number, struct chec
                              size_t n, uint32_t timeout_ms, bool sends);
 /* Takes an answer. False: there are more or fewer results than the node was asked for. */
 bool job_measure_take(struct job_measure *m, size_t node, const struct measured *from);
+/* Returns the time for a measured pair beside that for the answer of a peer. */
+uint64_t job_measure_pair_ms(const struct job_measure *m);
 bool job_measure_owes(const struct job_measure *m); /* a node that is there was asked */
 /* Nodes that still owe an answer take no further part. */
 void job_measure_give_up(struct job_measure *m);

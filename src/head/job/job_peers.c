@@ -69,7 +69,8 @@ static enum job_step find_reachable(struct job *j, struct job_measure *m, struct
 static void keep_failures(struct job_peers *to, const struct check_pair *pairs, size_t n)
 {
         for (size_t i = 0; i < n; i++) {
-                if (!pairs[i].told || !pairs[i].result.error)
+                if (!pairs[i].told || !pairs[i].result.error ||
+                    pairs[i].result.error == MEASURE_NCCL_FAILED)
                         continue;
                 to->tries = xrealloc(to->tries, to->n_tries + 1, sizeof(*to->tries));
                 to->tries[to->n_tries++] = pairs[i];
@@ -87,28 +88,40 @@ static void expect_as_before(const struct job *j, const json_t *base, struct job
         free(hosts);
 }
 
+/* An order of a round has a single pair, so the text of the node that began is of this pair. */
+static void explain_failures(struct job_measure *m, struct job_peers *to,
+                             const struct check_pair *pairs, size_t n)
+{
+        for (size_t i = 0; i < n; i++)
+                if (pairs[i].told && pairs[i].result.error == MEASURE_NCCL_FAILED)
+                        pair_book_explain(to->book, &pairs[i],
+                                          job_measure_failure(m, pairs[i].from));
+}
+
 /* One round is a matching, so no node takes part in two measurements at once. The book decides on
  * more rounds by the results so far. */
-static enum job_step measure_rounds(struct job *j, struct job_measure *m, const json_t *base,
-                                    struct job_peers *to)
+static enum job_step measure_rounds(struct job *j, struct job_measure *m,
+                                    const struct peers_how *how, struct job_peers *to)
 {
         struct check_pair *pairs = xcalloc(to->n_tested, sizeof(*pairs));
         enum job_step r = JOB_DONE;
         size_t n;
 
-        to->book = pair_book_create(to->tested, to->n_tested);
-        if (base)
-                expect_as_before(j, base, to);
+        to->book = pair_book_create(to->tested, to->n_tested, how->over);
+        if (how->base)
+                expect_as_before(j, how->base, to);
+        job_measure_use_nccl(m, how->nccl);
         while (r == JOB_DONE && (n = pair_book_next(to->book, pairs)) > 0) {
                 r = job_measure_pairs(j, m, pairs, n, PEER_MS, true);
                 pair_book_take(to->book, pairs, n);
+                explain_failures(m, to, pairs, n);
                 keep_failures(to, pairs, n);
         }
         free(pairs);
         return r;
 }
 
-enum job_step job_peers_find(struct job *j, size_t n_nodes, bool measure, const json_t *base,
+enum job_step job_peers_find(struct job *j, size_t n_nodes, const struct peers_how *how,
                              struct job_peers *to)
 {
         struct job_measure *m;
@@ -119,15 +132,15 @@ enum job_step job_peers_find(struct job *j, size_t n_nodes, bool measure, const 
         to->tested = list_ready(j, n_nodes, &to->n_tested);
         if (to->n_tested < 2) {
                 /* An empty book tells that measurements were asked for. */
-                if (measure)
-                        to->book = pair_book_create(to->tested, to->n_tested);
+                if (how->measure)
+                        to->book = pair_book_create(to->tested, to->n_tested, how->over);
                 return JOB_DONE;
         }
         r = job_measure_begin(j, &m);
         if (r == JOB_DONE)
                 r = find_reachable(j, m, to);
-        if (r == JOB_DONE && measure)
-                r = measure_rounds(j, m, base, to);
+        if (r == JOB_DONE && how->measure)
+                r = measure_rounds(j, m, how, to);
         if (r == JOB_DONE)
                 r = try_silent_again(j, m, to);
         job_measure_end(j, m);

@@ -350,6 +350,64 @@ enum job_step launch_check_ask(struct launch *l, struct checked *facts, bool fil
         return r;
 }
 
+/* --- connections ------------------------------------------------------------------------------ */
+
+/* Returns the value of a fact, lent; "" = it is not known. */
+static const char *find_fact(const struct checked *m, const char *name)
+{
+        for (uint32_t i = 0; i < m->n_facts; i++)
+                if (!strcmp(m->facts[i].name, name) && !*m->facts[i].problem)
+                        return m->facts[i].value;
+        return "";
+}
+
+/* Fills in the libraries, lent by @facts. Returns what is measured, as of pair_book_create(),
+ * malloc'ed: NCCL, if each node has a GPU and an NCCL, as values over TCP do not compare with
+ * these. Without any GPU there is no reason to tell. */
+static char *choose_what_is_measured(const struct launch *l, const struct checked *facts,
+                                     struct pairs_nccl *to)
+{
+        char *why = NULL;
+        size_t gpus = 0;
+
+        for (size_t i = 0; i < l->hosts.n; i++) {
+                const struct node *n = job_node(l->run.job, i);
+
+                if (n->state != NODE_READY)
+                        continue;
+                to->libraries[i] = find_fact(&facts[i], "nccl.library");
+                gpus += n->hello.n_gpus > 0;
+                if (!why && (!n->hello.n_gpus || !*to->libraries[i]))
+                        why = xasprintf("TCP: %s has no %s", l->hosts.v[i].name,
+                                        n->hello.n_gpus ? "NCCL" : "GPU");
+        }
+        if (gpus)
+                return why ? why : xstrdup(PAIR_NCCL);
+        free(why);
+        return NULL;
+}
+
+enum job_step launch_check_peers(const struct launch *l, const struct checked *facts, bool measure,
+                                 const json_t *base, struct job_peers *to)
+{
+        struct pairs_nccl nccl = { .libraries = xcalloc(l->hosts.n, sizeof(*nccl.libraries)) };
+        CLEANUP(free_textp) char *over = choose_what_is_measured(l, facts, &nccl);
+        struct peers_how how = { .measure = measure, .base = base, .over = over };
+        enum job_step r;
+
+        strv_env_merge(&nccl.env, &l->env);
+        if (l->n_programs)
+                strv_env_merge(&nccl.env, &l->programs[0].env);
+        if (over && !strcmp(over, PAIR_NCCL))
+                how.nccl = &nccl;
+        r = job_peers_find(l->run.job, l->hosts.n, &how, to);
+        strv_finish(&nccl.env);
+        free(nccl.libraries);
+        return r;
+}
+
+/* --- what is judged --------------------------------------------------------------------------- */
+
 /* Returns a node to judge. The number of ranks is that of the plan; `hnlaunch check` has none and
  * takes --ppn, slots or GPUs, in this order, and at least one. */
 static struct check_node describe_check_node(const struct launch *l, size_t i,
@@ -469,7 +527,7 @@ static int check_nodes(struct launch *l, struct checked *facts, const struct che
         int rc;
 
         if (launch_check_ask(l, facts, true) == JOB_INTERRUPTED ||
-            job_peers_find(l->run.job, l->hosts.n, l->o.pairs, base, &peers) == JOB_INTERRUPTED) {
+            launch_check_peers(l, facts, l->o.pairs, base, &peers) == JOB_INTERRUPTED) {
                 job_peers_finish(&peers);
                 return launch_end_early(l, JOB_INTERRUPTED);
         }

@@ -98,8 +98,8 @@ static enum job_step test_peers(struct launch *l)
         p->peers = (struct job_peers){ 0 };
         return l->o.preflight < PREFLIGHT_FILES
                        ? JOB_DONE
-                       : job_peers_find(l->run.job, p->n, l->o.preflight == PREFLIGHT_PAIRS, NULL,
-                                        &p->peers);
+                       : launch_check_peers(l, p->facts, l->o.preflight == PREFLIGHT_PAIRS, NULL,
+                                            &p->peers);
 }
 
 /* --- judging ---------------------------------------------------------------------------------- */

@@ -49,6 +49,7 @@
 struct check_node;
 struct checked;
 struct detach;
+struct job_peers;
 struct launch_preflight;
 struct launch_restart;
 
@@ -147,6 +148,9 @@ int launch_check(struct launch *l); /* `hnlaunch check`; returns the exit code *
 /* Asks the nodes without facts for those of the machine, and for the @files of the programs. Adds
  * to @facts, by node. JOB_DONE or JOB_INTERRUPTED. */
 enum job_step launch_check_ask(struct launch *l, struct checked *facts, bool files);
+/* job_peers_find(), with NCCL where @facts tell of it on each node. */
+enum job_step launch_check_peers(const struct launch *l, const struct checked *facts, bool measure,
+                                 const json_t *base, struct job_peers *to);
 /* Returns the program whose files the fact is about: "script.2"; -1 = none. */
 int launch_check_program(const char *fact);
 /* Returns the nodes for check_judge(), malloc'ed; they borrow @facts. */

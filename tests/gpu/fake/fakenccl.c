@@ -12,6 +12,7 @@
  * late.
  *
  *   FAKENCCL_DIR=DIR     instead of /dev/shm; files of ranks that were killed stay there
+ *   FAKENCCL_SLOW=FILE   where there is one, its rank waits a millisecond before each piece of data
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -203,11 +204,14 @@ static size_t move_bytes(struct comm *c, struct flow *f)
         size_t written = atomic_load(&r->written), taken = atomic_load(&r->taken);
         size_t can = f->send ? RING - (written - taken) : written - taken;
         size_t at = (f->send ? written : taken) % RING;
+        const char *slow = getenv("FAKENCCL_SLOW");
 
         can = can > f->n - f->done ? f->n - f->done : can;
         can = can > RING - at ? RING - at : can;
         if (!can)
                 return 0;
+        if (slow && access(slow, F_OK) == 0)
+                usleep(1000);
         if (f->send) {
                 memcpy(r->bytes + at, f->at + f->done, can);
                 atomic_store(&r->written, written + can);

@@ -45,7 +45,7 @@ static void set_fact(size_t node, size_t i, const char *value)
  * equal, has @rate, the others 117.5 MB/s. */
 static struct pair_book *measure_all(const json_t *base, size_t slow_a, size_t slow_b, double rate)
 {
-        struct pair_book *b = pair_book_create(places, NODES);
+        struct pair_book *b = pair_book_create(places, NODES, NULL);
         struct check_pair v[NODES];
         size_t n;
 
@@ -223,7 +223,7 @@ TEST(a_pair_with_less_bandwidth_is_told_at_both_ends)
 
 TEST(a_pair_is_measured_again_before_it_is_told)
 {
-        struct pair_book *b = pair_book_create(places, NODES);
+        struct pair_book *b = pair_book_create(places, NODES, NULL);
         struct check_pair v[NODES];
         size_t n = pair_book_next(b, v);
         size_t from = v[0].from, to = v[0].to;

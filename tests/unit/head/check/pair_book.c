@@ -152,7 +152,7 @@ TEST(slow_nodes_and_links_of_a_thousand_clusters_are_found_and_no_other)
                 size_t again;
 
                 make_cluster(&c, seed);
-                b = pair_book_create(nodes, c.n);
+                b = pair_book_create(nodes, c.n, NULL);
                 again = fill_book(&c, b) - pair_rounds(c.n);
                 most = MAX(most, again);
                 for (int m = 0; m < PAIR_METRICS; m++) {
@@ -178,12 +178,66 @@ TEST(a_bad_node_of_three_is_found)
 
         for (size_t i = 0; i < NODES_MAX; i++)
                 nodes[i] = i;
-        b = pair_book_create(nodes, 3);
+        b = pair_book_create(nodes, 3, NULL);
         fill_book(&c, b);
         pair_book_judge(b, PAIR_BANDWIDTH, &j);
         assert_true(j.places[1].bad && !j.places[0].bad && !j.places[2].bad);
         pair_judgement_finish(&j);
         pair_book_free(b);
+}
+
+/* --- NCCL ------------------------------------------------------------------------------------- */
+
+/* Measures all that the book asks for; NCCL fails where @fails says so. */
+static void fill_with_nccl(struct pair_book *b, bool (*fails)(size_t one, size_t other))
+{
+        struct check_pair v[NODES_MAX];
+        size_t n;
+
+        while ((n = pair_book_next(b, v)) > 0) {
+                for (size_t i = 0; i < n; i++) {
+                        v[i].told = true;
+                        v[i].result = (struct measured_target){ .latency_us = 20,
+                                                                .sent = 40000000000,
+                                                                .received = 41000000000 };
+                        if (fails(v[i].from, v[i].to))
+                                v[i].result =
+                                        (struct measured_target){ .error = MEASURE_NCCL_FAILED };
+                }
+                pair_book_take(b, v, n);
+                for (size_t i = 0; i < n; i++)
+                        if (v[i].result.error)
+                                pair_book_explain(b, &v[i], "no route");
+        }
+}
+
+static void judge_with_nccl(struct check_report *r, bool (*fails)(size_t one, size_t other))
+{
+        struct pair_book *b;
+
+        for (size_t i = 0; i < 8; i++)
+                nodes[i] = i;
+        b = pair_book_create(nodes, 8, PAIR_NCCL);
+        fill_with_nccl(b, fails);
+        pair_judge(r, b, nodes, 8);
+        pair_book_free(b);
+}
+
+static bool fails_at_fifth(size_t one, size_t other)
+{
+        return one == 4 || other == 4;
+}
+
+static bool fails_everywhere(size_t one UNUSED, size_t other UNUSED)
+{
+        return true;
+}
+
+static size_t link_ends[2];
+
+static bool fails_on_a_link(size_t one, size_t other)
+{
+        return MIN(one, other) == link_ends[0] && MAX(one, other) == link_ends[1];
 }
 
 /* --- the lines of the table ------------------------------------------------------------------- */
@@ -201,7 +255,7 @@ static const struct check_line *judge_eight(struct cluster *c, struct check_repo
                 hosts[i] = (struct check_node){ .host = names[i] };
         }
         *r = (struct check_report){ .nodes = hosts, .n_nodes = 8 };
-        b = pair_book_create(nodes, c->n);
+        b = pair_book_create(nodes, c->n, NULL);
         fill_book(c, b);
         pair_judge(r, b, nodes, c->n);
         pair_book_free(b);
@@ -246,6 +300,60 @@ TEST(a_slow_link_is_told_with_both_ends)
         check_report_finish(&r);
 }
 
+static void name_eight_hosts(struct check_report *r)
+{
+        for (size_t i = 0; i < 8; i++) {
+                snprintf(names[i], sizeof(names[i]), "gpu%03zu", i + 1);
+                hosts[i] = (struct check_node){ .host = names[i] };
+        }
+        *r = (struct check_report){ .nodes = hosts, .n_nodes = 8 };
+}
+
+TEST(a_node_where_nccl_fails_is_told)
+{
+        struct check_report r;
+
+        name_eight_hosts(&r);
+        judge_with_nccl(&r, fails_at_fifth);
+        assert_int_equal(r.v[0].count[CHECK_FAIL], 1);
+        assert_int_equal(r.v[0].count[CHECK_PASS], 7);
+        assert_non_null(strstr(r.v[0].of[4].cause, "NCCL fails between gpu005 and each of "));
+        assert_non_null(strstr(r.v[0].of[4].cause, " peers: no route"));
+        assert_string_equal(r.v[0].summary, "320.0 Gbit/s to 320.0 Gbit/s over NCCL");
+        assert_int_equal(r.v[1].count[CHECK_PASS], 7);
+        assert_string_equal(r.v[1].of[4].cause, "no peer could be measured");
+        check_report_finish(&r);
+}
+
+TEST(a_link_on_which_nccl_fails_is_told_with_both_ends)
+{
+        struct check_report r;
+        struct check_pair v[8];
+
+        name_eight_hosts(&r);
+        for (size_t i = 0; i < 8; i++)
+                nodes[i] = i;
+        pair_round(nodes, 8, 1, v);
+        link_ends[0] = MIN(v[0].from, v[0].to);
+        link_ends[1] = MAX(v[0].from, v[0].to);
+        judge_with_nccl(&r, fails_on_a_link);
+        assert_int_equal(r.v[0].count[CHECK_FAIL], 2);
+        assert_non_null(strstr(r.v[0].of[v[0].to].cause, ", not with their other peers: no route"));
+        assert_int_equal(r.v[1].count[CHECK_PASS], 8);
+        check_report_finish(&r);
+}
+
+TEST(nccl_that_fails_between_all_nodes_is_no_pass)
+{
+        struct check_report r;
+
+        name_eight_hosts(&r);
+        judge_with_nccl(&r, fails_everywhere);
+        assert_int_equal(r.v[0].count[CHECK_FAIL], 8);
+        assert_int_equal(r.v[1].count[CHECK_NOT_RUN], 8);
+        check_report_finish(&r);
+}
+
 TEST(a_single_pair_is_measured_and_not_judged)
 {
         struct cluster c = { .seed = 5, .n = 2, .bad = { true }, .factor = 50 };
@@ -272,7 +380,7 @@ TEST(a_reason_names_the_option_only_where_it_would_measure)
         assert_string_equal(r.v[1].of[0].cause, "measured with --pairs only");
         check_report_finish(&r);
         r = (struct check_report){ .nodes = hosts, .n_nodes = 2 };
-        b = pair_book_create(nodes, 1);
+        b = pair_book_create(nodes, 1, NULL);
         pair_judge(&r, b, nodes, 1);
         assert_string_equal(r.v[1].of[0].cause, "there is no other node to reach");
         pair_book_free(b);
