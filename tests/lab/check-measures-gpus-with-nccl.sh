@@ -46,7 +46,7 @@ is 'the file of --save tells what was measured' "$(python3 -c '
 import json
 j = json.load(open("good.json"))
 print(j["over"], all(p["bandwidth_mbit"] > 0 and p["latency_us"] > 0 for p in j["pairs"]))')" 'nccl True'
-ok 'no helper is left' eval '! pgrep -x hnlaunch-nccl'
+ok 'no helper is left' wait_for eval '! pgrep -x hnlaunch-nccl'
 
 lab exec node003 touch /mnt/slow
 check "$TMP/hosts.txt"

@@ -20,7 +20,8 @@
 struct nccl_pair {
         nccl_pair_done done; /* NULL = over */
         void *ctx;
-        int fd; /* records come here */
+        int fd; /* the record comes here */
+        struct nccl_record record;
         uv_poll_t poll;
 };
 
@@ -72,23 +73,24 @@ void nccl_pair_cancel(struct nccl_pair *p)
         uv_close((uv_handle_t *)&p->poll, on_pair_poll_closed);
 }
 
-/* A record is written whole or not at all. */
+/* A record is written whole or not at all. Only the end of the helper is the end of the test: the
+ * GPU is free again. */
 static void on_nccl_record(uv_poll_t *poll, int status UNUSED, int events UNUSED)
 {
         struct nccl_pair *p = poll->data;
         struct nccl_record r;
         ssize_t n = read(p->fd, &r, sizeof(r));
 
-        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        if (n == sizeof(r))
+                p->record = r;
+        if (n == sizeof(r) || (n < 0 && (errno == EAGAIN || errno == EINTR)))
                 return;
         uv_poll_stop(poll);
-        if (n != sizeof(r) || r.mark != NCCL_RECORD_MARK) {
-                r = (struct nccl_record){ 0 };
-                snprintf(r.why, sizeof(r.why), "NCCL has ended the test program");
-        }
-        r.why[sizeof(r.why) - 1] = '\0';
+        if (p->record.mark != NCCL_RECORD_MARK)
+                snprintf(p->record.why, sizeof(p->record.why), "NCCL has ended the test program");
+        p->record.why[sizeof(p->record.why) - 1] = '\0';
         uv_close((uv_handle_t *)&p->poll, on_pair_poll_closed);
-        p->done(p->ctx, &r);
+        p->done(p->ctx, &p->record);
 }
 
 struct nccl_pair *nccl_pair_start(uv_loop_t *loop, const uv_tcp_t *to,
