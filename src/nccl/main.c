@@ -15,6 +15,7 @@
  * of the APIs.
  */
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -112,13 +113,16 @@ static void on_time_over(int signo UNUSED)
 static void on_peer(int signo UNUSED)
 {
         char why[NCCL_RECORD_WHY];
+        int before = errno; /* of NCCL's thread */
         ssize_t n = recv(own.peer, why, sizeof(why), MSG_DONTWAIT);
 
-        if (n < 0)
+        if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+                errno = before;
                 return;
+        }
         if (own.rank == 1)
                 _exit(0);
-        if (n == 0)
+        if (n <= 0)
                 give_up("the test program of the peer has ended", "");
         why[n - 1] = '\0';
         give_up("", why);
@@ -406,6 +410,8 @@ int main(int argc, char **argv)
         signal(SIGPIPE, SIG_IGN);
         sigaction(SIGALRM, &late, NULL);
         alarm(NCCL_PAIR_S);
+        setenv("CUDA_VISIBLE_DEVICES", "0",
+               0); /* the driver begins with one GPU sooner than with all */
         open_libraries(at + 1);
         open_device();
         choose_interface();

@@ -27,7 +27,7 @@ enum {
         MEASURE_ADDRS_MAX = 8,
         MEASURE_BYTES_MAX = 256 << 20, /* of .send_bytes */
         MEASURE_MS_MAX = 60000,        /* of .timeout_ms and .send_ms */
-        MEASURE_NCCL_MS = 20000,       /* for a pair with NCCL */
+        MEASURE_NCCL_MS = 25000,       /* for a pair with NCCL */
         MEASURE_NCCL_FAILED = 10000,   /* in place of an errno */
 };
 

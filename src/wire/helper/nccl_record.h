@@ -13,8 +13,7 @@
 enum {
         NCCL_RECORD_MARK = 0x6c63636e,
         NCCL_RECORD_WHY = 128,
-        NCCL_PAIR_S =
-                15, /* of a helper; without persistence mode the driver takes seconds to begin */
+        NCCL_PAIR_S = 20, /* of a helper; the driver may take seconds to begin */
 };
 
 struct nccl_record {
