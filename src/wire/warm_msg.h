@@ -27,7 +27,7 @@ struct warm_order {
         struct strv modules; /* at least one */
         uint32_t slots;      /* ranks of the node */
         char *bind;          /* --bind; "" = none */
-        char *cwd;           /* "" = the login directory, or the container's */
+        char *cwd;           /* "" or a missing one = the login directory, or the container's */
         struct strv env;     /* NAME=VALUE laid over the node's login environment */
         struct strv unset;   /* names removed first; a trailing * is a prefix */
 };

@@ -57,6 +57,23 @@ printf '# more\n' >>"$site/pkg/__init__.py"
 hnv --venv env true
 is 'a changed file alone is sent' "$(sent)" $((3 * $(stat -c %s "$site/pkg/__init__.py")))
 
+# A hold brings it as well, and its interpreters are those of the copy.
+export XDG_RUNTIME_DIR=$TMP/run
+mkdir -m 700 "$XDG_RUNTIME_DIR"
+lab_hn hold -H "$TMP/hosts.txt" --venv env --warm python:pkg
+exits 'a hold with an environment' 0
+lab_hn stage -H "$TMP/hosts.txt" --list
+is 'keeps the copies in use' "$(grep -c '^node00[123]  *venv .* in use ' "$OUT")" 3
+lab_hn -v -H "$TMP/hosts.txt" --label none --venv env --push script.py python script.py
+exits 'a run in this environment' 0
+is 'continues in prepared interpreters' "$(grep -c ': 1 of 1 ranks run in prepared interpreters$' "$ERR")" 3
+is 'with modules of the copy' "$(grep -c "^by env $root/" "$OUT")" 3
+hnv python3 -c 'import os; print(os.environ.get("VIRTUAL_ENV"))'
+is 'a run without --venv is in none' "$(sort -u "$OUT")" None
+lab_hn release --all
+exits 'the hold is released' 0
+unset XDG_RUNTIME_DIR
+
 # systemd-tmpfiles removes what nobody has read for some days; the files of a copy are counted once a day.
 on node002 sh -c "sed -i 's/^\\([0-9]* [0-9]* [0-9]* [0-9]*\\) [0-9]*/\\1 1000/' $root/*.keep
     for f in $root/*/lib/python*/site-packages/pkg/__init__.py; do find $root -samefile \$f -exec rm {} +; done"

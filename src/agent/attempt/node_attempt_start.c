@@ -209,24 +209,14 @@ static void set_file_variables(const struct node_attempt *t, struct strv *env)
         const char *pushed = push_receiver_dir(t->deps.push, PUSH_RANKS);
         const char *staged = push_receiver_dir(t->deps.push, PUSH_STAGE);
         const char *venv = push_receiver_dir(t->deps.push, PUSH_VENV);
-        CLEANUP(free_textp) char *own = NULL;
-        const char *path;
 
         if (pushed)
                 strv_env_set(env, HN_PUSH_DIR, pushed);
         if (staged)
                 strv_env_set(env, HN_STAGE_DIR, staged);
-        if (!venv)
-                venv = strv_env_get(env, HN_VENV);
-        if (!venv)
-                return;
-        own = xstrdup(venv);
-        path = strv_env_get(env, "PATH");
-        strv_env_set(env, HN_VENV, own);
-        strv_env_set(env, "VIRTUAL_ENV", own);
-        strv_env_setf(env, "PATH", "%s/bin:%s", own,
-                      path && *path ? path : "/usr/local/bin:/usr/bin:/bin");
-        strv_env_unset(env, "PYTHONHOME");
+        if (venv)
+                strv_env_set(env, HN_VENV, venv);
+        base_env_use_venv(env);
 }
 
 static int start_rank(struct rank_world *g, const struct launch_order *l,

@@ -67,6 +67,7 @@ void warm_env_build(struct strv *env, const struct warm_order *m, struct binding
                 }
         }
         base_env_build(env, environ, &l);
+        base_env_use_venv(env);
         add_loaded_variables(env, &l, node, cores);
         free(l.ranks);
 }

@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+#include "wire/env_names.h"
+
 /* Of this node's login: true for the agent, a lie for a worker. A trailing * is a prefix. */
 static const char *const session[] = {
         "SSH_*",
@@ -90,4 +93,18 @@ void base_env_build(struct strv *env, char *const *login, const struct launch_or
         }
         /* Last: a variable of the order replaces that of the login, also one of a dropped name. */
         strv_env_merge(env, &l->env);
+}
+
+void base_env_use_venv(struct strv *env)
+{
+        CLEANUP(free_textp) char *venv = NULL;
+        const char *path = strv_env_get(env, "PATH");
+
+        if (!strv_env_get(env, HN_VENV))
+                return;
+        venv = xstrdup(strv_env_get(env, HN_VENV)); /* the entry may move */
+        strv_env_set(env, "VIRTUAL_ENV", venv);
+        strv_env_setf(env, "PATH", "%s/bin:%s", venv,
+                      path && *path ? path : "/usr/local/bin:/usr/bin:/bin");
+        strv_env_unset(env, "PYTHONHOME");
 }

@@ -329,7 +329,8 @@ void warm_prepare(struct warm *w, const struct warm_order *m, const struct strv 
         free(w->cwd);
         free(w->path);
         w->word = xstrdup(m->word);
-        w->cwd = xstrdup(m->cwd);
+        /* Runs bring their files, and with them a folder, to nodes that do not have this one. */
+        w->cwd = xstrdup(access(m->cwd, X_OK) == 0 ? m->cwd : "");
         w->path = xstrdup(path ? path : "");
         r = open_slots(w, &e, m->slots);
         e.text = r == 0 ? open_text() : -1;

@@ -33,6 +33,7 @@
 #include "head/hold/hold_socket.h"
 #include "head/hold/prepared.h"
 #include "head/term/diag.h"
+#include "wire/env_names.h"
 #include "wire/msg.h"
 
 /* What is left of an import that has begun is not longer than the import in the ranks; but it may
@@ -118,6 +119,7 @@ static void begin_idle(struct hold *h)
 static void use_leisure(struct hold *h, size_t i)
 {
         CLEANUP(buf_finish) struct buf frame = BUF_INIT;
+        CLEANUP(strv_finish) struct strv env = STRV_INIT;
         struct warm_order m;
 
         if (!h->config.warm || h->closing || h->v[i].ordered ||
@@ -126,6 +128,10 @@ static void use_leisure(struct hold *h, size_t i)
         h->v[i].ordered = true;
         m = *h->config.warm;
         m.slots = h->config.slots[i];
+        strv_copy(&env, &m.env);
+        if (h->config.venvs[i])
+                strv_env_set(&env, HN_VENV, h->config.venvs[i]);
+        m.env = env;
         warm_order_encode(&frame, &m);
         prepared_send(h->agents, i, &frame);
 }

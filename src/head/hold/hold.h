@@ -27,6 +27,7 @@ struct hold_config {
         /* Prepared on each node before a run, apart from the slots; lent. NULL = nothing. */
         const struct warm_order *warm;
         const uint32_t *slots; /* by host, of @warm; lent */
+        const char **venvs;    /* by host: the copy of --venv, NULL = the path of @warm; lent */
         /* The hold was released, or has had no run for idle_ms, and is to end. */
         void (*ended)(void *ctx, const char *why);
         void *ctx;

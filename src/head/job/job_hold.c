@@ -154,6 +154,7 @@ struct job_holding *job_hold_begin(struct cluster *c, const struct job_hold *how
                 .cluster = c, .how = how, .slots = count_warm_slots(c), .looked_ns = clock_ns()
         };
         config.slots = s->slots;
+        config.venvs = how->venvs;
         s->hold = hold_open(c->loop, &nodes, &config, err);
         if (!s->hold) {
                 free(s->slots);

@@ -21,6 +21,7 @@ struct job_hold {
         int64_t idle_ms;
         int64_t start_ns;
         const struct warm_order *warm; /* apart from its slots; lent. NULL = none */
+        const char **venvs;            /* of struct hold_config */
         /* Agents are prepared on all nodes. */
         void (*ready)(void *ctx);
         void *ctx;

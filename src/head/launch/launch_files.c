@@ -173,3 +173,15 @@ int launch_refuse_files(struct launch *l, enum job_step step, const struct error
                   "start again when no process writes to these files");
         return verdict_nothing_started(l, EX_NOINPUT);
 }
+
+int launch_place_files(struct launch *l)
+{
+        struct error err = { 0 };
+        enum job_step step = launch_bring_files(l, NULL, &err);
+
+        if (step == JOB_NODES_UNFIT) {
+                report_push(&l->diags, l->run.job, &l->hosts);
+                return verdict_nothing_started(l, EX_UNAVAILABLE);
+        }
+        return step == JOB_DONE ? 0 : launch_refuse_files(l, step, &err);
+}

@@ -20,6 +20,7 @@
 #include "head/hold/hold_socket.h"
 #include "head/hold/transport_hold.h"
 #include "head/job/job_hold.h"
+#include "head/job/job_push.h"
 #include "head/launch/launch_private.h"
 #include "head/options/export_env.h"
 #include "head/output/progress.h"
@@ -45,14 +46,11 @@ static bool any_other_machine(const struct hosts *hosts)
         return false;
 }
 
-/* Reads --warm, with the environment that a run of the same shell would have. The order borrows
- * texts of @l, and @word. Returns 0, or the exit code. */
-static int read_warm(struct launch *l, struct warm_order *to, char *word)
+/* Reads --warm, with the environment of @l. The order borrows texts of @l, and @word. */
+static void read_warm(struct launch *l, struct warm_order *to, char *word)
 {
         char *modules = strchr(word, ':'), *rest = NULL;
 
-        if (export_env_collect(&l->o, environ, &l->env, &l->unset, &l->diags) < 0)
-                return verdict_nothing_started(l, EX_NOINPUT);
         *modules++ = '\0';
         *to = (struct warm_order){ .word = word,
                                    .bind = l->o.bind ? l->o.bind : (char *)"auto",
@@ -61,7 +59,27 @@ static int read_warm(struct launch *l, struct warm_order *to, char *word)
                                    .unset = l->unset };
         for (char *name = strtok_r(modules, ",", &rest); name; name = strtok_r(NULL, ",", &rest))
                 strv_push(&to->modules, name);
-        return 0;
+}
+
+/* Connects, with the environment that a run of the same shell would have, and brings the one of
+ * --venv. Returns 0, or the exit code. */
+static int prepare_hold(struct launch *l, const char **venvs)
+{
+        int rc = 0;
+
+        if (export_env_collect(&l->o, environ, &l->env, &l->unset, &l->diags) < 0)
+                return verdict_nothing_started(l, EX_NOINPUT);
+        rc = launch_pack_files(l);
+        if (!rc)
+                rc = launch_connect(l);
+        if (!rc && options_bring_files(&l->o))
+                rc = launch_place_files(l);
+        for (size_t i = 0; !rc && i < l->hosts.n; i++) {
+                const struct pushed *p = job_pushed_as(l->run.job, PUSH_VENV, i);
+
+                venvs[i] = p ? p->folder : NULL;
+        }
+        return rc;
 }
 
 int launch_hold(struct launch *l)
@@ -83,18 +101,20 @@ int launch_hold(struct launch *l)
                           "a run starts its agents here at once, without a login");
                 return verdict_nothing_started(l, EX_USAGE);
         }
-        rc = word ? read_warm(l, &warm, word) : 0;
-        if (!rc)
-                rc = launch_connect(l);
+        how.venvs = xcalloc(l->hosts.n, sizeof(*how.venvs));
+        rc = prepare_hold(l, how.venvs);
         if (rc) {
-                strv_finish(&warm.modules);
+                free(how.venvs);
                 return rc;
         }
+        if (word)
+                read_warm(l, &warm, word);
         how.warm = word ? &warm : NULL;
         how.settings = hold_match_settings(&l->o, l->agent, l->config.container);
         step = job_hold_serve(l->run.job, &how, &err);
         json_decref(how.settings);
         strv_finish(&warm.modules);
+        free(how.venvs);
         if (step == JOB_IMPOSSIBLE && err.number) {
                 const char *help = err_cut_help(&err);
 

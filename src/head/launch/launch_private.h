@@ -113,6 +113,8 @@ int launch_pack_files(struct launch *l);
 enum job_step launch_bring_files(struct launch *l, const struct plan *plan, struct error *err);
 /* Ends the launch: launch_bring_files() has not ended with JOB_DONE. Returns the exit code. */
 int launch_refuse_files(struct launch *l, enum job_step step, const struct error *err);
+/* Both, for all nodes. Returns 0, or the exit code. */
+int launch_place_files(struct launch *l);
 
 /* --- launch_stage.c --- */
 

@@ -176,17 +176,11 @@ static void print_placed(const struct launch *l)
 /* Returns the exit code. */
 static int bring_files(struct launch *l)
 {
-        struct error err = { 0 };
-        enum job_step step = launch_bring_files(l, NULL, &err);
+        int rc = launch_place_files(l);
 
-        if (step == JOB_NODES_UNFIT) {
-                report_push(&l->diags, l->run.job, &l->hosts);
-                return verdict_nothing_started(l, EX_UNAVAILABLE);
-        }
-        if (step != JOB_DONE)
-                return launch_refuse_files(l, step, &err);
-        print_placed(l);
-        return 0;
+        if (!rc)
+                print_placed(l);
+        return rc;
 }
 
 int launch_stage(struct launch *l)
