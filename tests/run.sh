@@ -3,7 +3,7 @@
 #
 # Builds hnlaunch twice (plain in build/, with sanitizers in build-test/) and runs its tests.
 #
-# usage: sh tests/run.sh [-k PATTERN] [-j N] [-B] [--as-on-a-workstation] [SUITE|FILE...]
+# usage: sh tests/run.sh [-k PATTERN] [-j N] [-B] [--by-turns] [--as-on-a-workstation] [SUITE|FILE...]
 #
 #   SUITE       layers unit fuzz launch ssh lab clients install   (default: all of them), or gpu
 #   FILE        one test file, such as tests/launch/ctrl-c-stops-in-order.sh or tests/unit/base/buf.c
@@ -11,6 +11,7 @@
 #   -j N        runs N files at once that keep a processor busy, and N + 1 that mostly wait (default: the processors);
 #               when no busy one is left, 2 N + 1 of the others
 #   -B          installs and builds nothing: tests the builds as they are
+#   --by-turns   of the longest files (LONG) only a third, another one for each commit: the others are skipped, and named
 #   --as-on-a-workstation
 #               with what people have: programs of Slurm, MPICH and Open MPI in PATH, mpi4py, an active conda
 #               environment, settings of their own, a long HOME, and a folder /nonexistent
@@ -40,7 +41,7 @@ PLAIN=$ROOT/build
 # The files that take longest begin first: those that keep a processor busy, and those that mostly wait, each of which
 # takes a quarter of a processor on average. Ranks of NCCL and MPI spin while they wait for each other: the more of them
 # run at once, the more they take, so that no two files of NCCL stand side by side.
-BUSY="clients/nccl-2.29-works-on-simulated-gpus lab/torch-programs-run-on-four-nodes
+BUSY="lab/check-measures-gpus-with-nccl clients/nccl-2.29-works-on-simulated-gpus lab/torch-programs-run-on-four-nodes
 install/debian-packages-install-and-run lab/nccl-spans-two-nodes
 clients/mpich-tests-end-as-under-mpiexec lab/tree-merges-what-the-store-is-asked clients/why-names-the-odd-rank-of-mpi
 clients/torch-programs-run-unchanged lab/trainer-learns-on-32-ranks launch/every-call-can-fail
@@ -74,6 +75,19 @@ launch/report-names-the-first-rank launch/top-shows-what-ranks-do launch/ranks-t
 lab/nodes-dial-in launch/known-bad-nccl-is-told clients/mpi-that-does-not-fit-is-told
 launch/agent-leaves-nothing-behind launch/progress-bars-show-on-a-terminal launch/agent-that-hangs-is-ended lab/chaos lab/chaos-of-roles
 lab/roles-in-random-orders lab/spare-host-takes-over lab/failures-are-decided-by-facts ssh/a-server-is-hostile-after-the-key-exchange"
+# What takes longest, and tests with other programs what other files test, too: --by-turns has a third of it.
+LONG="install/debian-packages-install-and-run clients/nccl-2.29-works-on-simulated-gpus install/agent-for-aarch64-runs-jobs
+lab/torch-programs-run-on-four-nodes clients/nccl-2.22-works-on-simulated-gpus install/python-wheel-runs-jobs
+clients/jax-programs-find-each-other lab/tree-merges-what-the-store-is-asked clients/torch-programs-run-unchanged
+clients/why-names-the-odd-rank-of-mpi lab/nccl-spans-two-nodes clients/role-recipes-run
+clients/torch-store-stands-random-use lab/torch-groups-follow-on-four-nodes clients/openmpi-programs-of-debian-run-unchanged
+lab/trainer-learns-on-32-ranks clients/torch-rank-that-dies-is-named lab/jax-programs-span-nodes
+clients/torch-training-survives-restarts clients/torch-groups-follow-one-another clients/torch-parts-run-unchanged
+lab/openmpi-runs-on-four-nodes clients/openmpi-programs-run-unchanged lab/tree-carries-a-whole-job
+clients/mpich-tests-end-as-under-mpiexec install/shells-complete-hnlaunch lab/mpi-programs-span-four-nodes
+clients/mpi-programs-run-unchanged lab/groups-span-nodes clients/accelerate-and-fabric-run-unchanged
+clients/collectives-are-right-on-random-data lab/own-ranks-meet-under-per-node clients/headers-compile-without-warnings"
+TURNS=3
 
 say() { printf '%s\n' "== $*"; }
 
@@ -318,6 +332,22 @@ choose_jobs() { # SUITE|FILE...
     [ -s "$LOGS/jobs" ] || misused "no test file has '$pattern' in suite/name"
 }
 
+# Takes the files of LONG whose turn is not at this commit out of $LOGS/jobs, and leaves their reason as their logs.
+leave_out_long() {
+    commit=$(git rev-parse --short=8 HEAD 2>/dev/null) || return 0
+    turn=$((0x${commit%"${commit#???????}"} % TURNS))
+    place=0
+    for name in $LONG; do
+        place=$((place + 1))
+        [ $((place % TURNS)) != "$turn" ] || continue
+        grep -F " tests/$name." "$LOGS/jobs"
+    done >"$LOGS/left"
+    grep -vxFf "$LOGS/left" "$LOGS/jobs" >"$LOGS/jobs.now" && mv "$LOGS/jobs.now" "$LOGS/jobs"
+    while read -r suite file; do
+        echo "1..0 # SKIP runs at one commit of $TURNS; sh tests/run.sh runs all" >"$LOGS/$(id_of "$suite" "$file").log"
+    done <"$LOGS/left"
+}
+
 # Writes the jobs that keep a processor busy to $LOGS/todo.busy, the others to $LOGS/todo.other.
 split_jobs() {
     for name in $BUSY; do
@@ -430,11 +460,15 @@ jobs=$(nproc)
 as_built=
 workstation=
 made_nonexistent=
+by_turns=
 while getopts k:j:B-: option; do
     case $option in
         -)
-            [ "$OPTARG" = as-on-a-workstation ] || exit 64
-            workstation=yes
+            case $OPTARG in
+                as-on-a-workstation) workstation=yes ;;
+                by-turns) by_turns=yes ;;
+                *) exit 64 ;;
+            esac
             ;;
         k) pattern=$OPTARG ;;
         j) jobs=$OPTARG ;;
@@ -454,6 +488,8 @@ lanes=
 trap 'kill $lanes 2>/dev/null; exit 130' INT TERM
 
 choose_jobs "$@"
+: >"$LOGS/left"
+[ -z "$by_turns" ] || leave_out_long
 export NCCL_KIT="${NCCL_KIT:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/hnlaunch-tests/nccl}"
 [ -n "$as_built" ] || build_all
 [ -z "$workstation" ] || set_up_workstation
@@ -467,6 +503,7 @@ lanes="$lanes $!"
 wait
 
 run_failed_again
+cat "$LOGS/left" >>"$LOGS/jobs"
 tell_skipped
 tell_failed failed "$LOGS/jobs" log
 tell_sum
