@@ -72,4 +72,15 @@ stage -w a.invalid pipe
 exits 'a pipe: 66' 66
 has 'is told without an option' "$ERR" "error[HN232]: $PWD/pipe is a pipe"
 nothing_left 'no process is left'
+# What a plan says of it.
+mkdir -p env/bin && touch env/pyvenv.cfg && ln -s "$(python3 -c 'import sys; print(sys.executable)')" env/bin/python
+hn plan -w a.invalid --venv env --stage data --push data/words true
+exits 'a plan with files' 0
+is 'tells them by their options' "$(sed -n -E 's/^(venv|stage|push) +(.*) +\(([0-9]+ files?).*/\1 \2 \3/p' "$OUT" | tr -s ' ' | tr '\n' ,)" \
+    'venv env 1 file,stage data 1 file,push data/words 1 file,'
+hn plan -w a.invalid --venv env --stage data --json true
+is '... and as JSON' "$(python3 -c '
+import json, sys
+j = json.load(sys.stdin)
+print(j["venv"]["from"], j["stage"]["from"], j["stage"]["files"], j["stage"]["bytes"], "push" in j)' <"$OUT")" "env ['data'] 1 4 False"
 done_testing

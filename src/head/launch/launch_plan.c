@@ -194,8 +194,8 @@ static int print_plan_json(struct launch *l)
         struct error err;
 
         if (to)
-                plan_print_json(to, &l->plan, &l->hosts, &l->o, l->config.book,
-                                &l->manifests[PUSH_RANKS], l->inventory, l->cwd);
+                plan_print_json(to, &l->plan, &l->hosts, &l->o, l->config.book, l->manifests,
+                                l->inventory, l->cwd);
         if (!to || (path && fclose(to) != 0)) {
                 err_set(&err, errno, "cannot write the plan to %s: %s", path, strerror(errno));
                 return verdict_nothing_because(l, HN_NO_LOG_FOLDER, EX_CANTCREAT, &err);
@@ -266,8 +266,8 @@ static int print_plan(struct launch *l)
                 plan_print_ranks(stdout, &l->plan, &l->hosts, &l->o, l->config.book,
                                  &l->config.ports);
         else
-                plan_print_table(stdout, &l->plan, &l->hosts, &l->o, l->config.book,
-                                 &l->manifests[PUSH_RANKS], l->inventory, l->cwd);
+                plan_print_table(stdout, &l->plan, &l->hosts, &l->o, l->config.book, l->manifests,
+                                 l->inventory, l->cwd);
         verdict_say(l);
         return 0;
 }

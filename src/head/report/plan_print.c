@@ -324,16 +324,67 @@ static void print_bindings(FILE *to, const struct plan_view *v)
         free(texts);
 }
 
+/* --- files ------------------------------------------------------------------------------------ */
+
+/* What is brought to the nodes for @use, by the words of its option, malloc'ed; NULL = nothing. */
+static char *join_file_words(const struct options *o, int use)
+{
+        if (use == PUSH_VENV)
+                return o->staged.venv ? xstrdup(o->staged.venv) : NULL;
+        if (use == PUSH_STAGE)
+                return o->staged.paths.n ? shell_words_join(&o->staged.paths) : NULL;
+        return o->push.n ? shell_words_join(&o->push) : NULL;
+}
+
+static const int file_uses[] = { PUSH_VENV, PUSH_STAGE, PUSH_RANKS };
+static const char *const file_names[PUSH_USES] = {
+        [PUSH_VENV] = "venv", [PUSH_STAGE] = "stage", [PUSH_RANKS] = "push"
+};
+
+static void print_files(FILE *to, const struct options *o, const struct manifest *manifests)
+{
+        for (size_t i = 0; i < ARRAY_SIZE(file_uses); i++) {
+                const struct manifest *m = &manifests[file_uses[i]];
+                CLEANUP(free_textp) char *words = join_file_words(o, file_uses[i]);
+                char size[32];
+
+                if (!words)
+                        continue;
+                format_size(size, sizeof(size), m->bytes);
+                fprintf(to, "%-9s %s  (%u file%s, %s%s)\n", file_names[file_uses[i]], words,
+                        m->files, m->files == 1 ? "" : "s", size,
+                        file_uses[i] == PUSH_RANKS && o->keep ? ", kept" : "");
+        }
+}
+
+static void put_files(json_t *j, const struct options *o, const struct manifest *manifests)
+{
+        for (size_t i = 0; i < ARRAY_SIZE(file_uses); i++) {
+                const struct manifest *m = &manifests[file_uses[i]];
+                CLEANUP(free_textp) char *words = join_file_words(o, file_uses[i]);
+                json_t *from, *one;
+
+                if (!words)
+                        continue;
+                from = file_uses[i] == PUSH_VENV    ? json_text(o->staged.venv)
+                       : file_uses[i] == PUSH_STAGE ? json_texts(&o->staged.paths)
+                                                    : json_texts(&o->push);
+                one = json_pack("{s:o, s:i, s:I}", "from", from, "files", (int)m->files, "bytes",
+                                (json_int_t)m->bytes);
+                if (file_uses[i] == PUSH_RANKS)
+                        json_object_set_new(one, "keep", json_boolean(o->keep));
+                json_object_set_new(j, file_names[file_uses[i]], one);
+        }
+}
+
 /* Prints the parts in the order of questions of a user: how many ranks, where, which program, from
  * which source, and last what a rank gets. */
 static void print_plan_parts(FILE *to, const struct plan *p, const struct hosts *hosts,
                              const struct options *o, const struct role_book *book,
-                             const struct manifest *manifest,
+                             const struct manifest *manifests,
                              const struct plan_inventory *inventory, const char *cwd)
 {
         CLEANUP(plan_view_finish) struct plan_view v = plan_view_make(p, hosts, o, inventory);
-        CLEANUP(free_textp) char *pushed = shell_words_join(&o->push);
-        char size[32];
 
         v.book = book;
         fprintf(to, "%d rank%s on %d", p->world_size, p->world_size == 1 ? "" : "s", p->num_nodes);
@@ -360,11 +411,7 @@ static void print_plan_parts(FILE *to, const struct plan *p, const struct hosts 
                 fprintf(to, "order     topology\n");
         if (o->plan.per_node)
                 fprintf(to, "per node  one process, which gets all GPUs and starts the ranks\n");
-        if (o->push.n) {
-                format_size(size, sizeof(size), manifest->bytes);
-                fprintf(to, "push      %s  (%u file%s, %s%s)\n", pushed, manifest->files,
-                        manifest->files == 1 ? "" : "s", size, o->keep ? ", kept" : "");
-        }
+        print_files(to, o, manifests);
         if (!program_link_is_ssh(o->via))
                 fprintf(to, "agents    --start-with %s\n", o->via);
         if (o->container.kind)
@@ -380,7 +427,7 @@ static void print_plan_parts(FILE *to, const struct plan *p, const struct hosts 
 
 void plan_print_table(FILE *to, const struct plan *p, const struct hosts *hosts,
                       const struct options *o, const struct role_book *book,
-                      const struct manifest *manifest, const struct plan_inventory *inventory,
+                      const struct manifest *manifests, const struct plan_inventory *inventory,
                       const char *cwd)
 {
         char *text = NULL;
@@ -391,7 +438,7 @@ void plan_print_table(FILE *to, const struct plan *p, const struct hosts *hosts,
 
         if (!f)
                 return;
-        print_plan_parts(f, p, hosts, o, book, manifest, inventory, cwd);
+        print_plan_parts(f, p, hosts, o, book, manifests, inventory, cwd);
         fclose(f);
         printable_write(to, text, len); /* names of nodes, files and machines */
         free(text);
@@ -497,7 +544,7 @@ static json_t *json_programs(const struct plan_view *v)
 
 void plan_print_json(FILE *to, const struct plan *p, const struct hosts *hosts,
                      const struct options *o, const struct role_book *book,
-                     const struct manifest *manifest, const struct plan_inventory *inventory,
+                     const struct manifest *manifests, const struct plan_inventory *inventory,
                      const char *cwd)
 {
         CLEANUP(plan_view_finish) struct plan_view v = plan_view_make(p, hosts, o, inventory);
@@ -533,11 +580,7 @@ void plan_print_json(FILE *to, const struct plan *p, const struct hosts *hosts,
                 json_object_set_new(j, "container",
                                     json_sprintf("%s:%s", container_kind_name(o->container.kind),
                                                  o->container.name));
-        if (o->push.n)
-                json_object_set_new(j, "push",
-                                    json_pack("{s:o, s:i, s:I, s:b}", "from", json_texts(&o->push),
-                                              "files", (int)manifest->files, "bytes",
-                                              (json_int_t)manifest->bytes, "keep", o->keep));
+        put_files(j, o, manifests);
         for (size_t i = 0; i < v.env.n; i++)
                 strv_push_mem(&names, v.env.v[i], strcspn(v.env.v[i], "="));
         json_object_set_new(j, "exports", json_texts(&names));

@@ -20,19 +20,20 @@
 
 struct role_book;
 
-/* @book: of the roles, with the instances of the plan; NULL = none. */
+/* @book: of the roles, with the instances of the plan; NULL = none. @manifests: of the files that
+ * are brought to the nodes, by enum push_use. */
 
 /* Prints a line per role, a line per host, then program, exported variables, and the variables of
  * one rank. */
 void plan_print_table(FILE *to, const struct plan *p, const struct hosts *hosts,
                       const struct options *o, const struct role_book *book,
-                      const struct manifest *manifest, const struct plan_inventory *inventory,
+                      const struct manifest *manifests, const struct plan_inventory *inventory,
                       const char *cwd);
 
 /* Prints the same as a JSON object. */
 void plan_print_json(FILE *to, const struct plan *p, const struct hosts *hosts,
                      const struct options *o, const struct role_book *book,
-                     const struct manifest *manifest, const struct plan_inventory *inventory,
+                     const struct manifest *manifests, const struct plan_inventory *inventory,
                      const char *cwd);
 
 /* Prints the variables set by hnlaunch for each rank of o->ranks, NAME=VALUE per line, behind a
