@@ -13,6 +13,7 @@ nodes=(-H hosts "${base[@]}")
 # Rank 1 does the deed, until an attempt.
 deed() { echo "[ \$HN_RESTART != $1 ] || exit 0; [ \$RANK = 1 ] || exec sleep 60; $2"; } # ATTEMPT DEED
 
+touch only-a-file
 hn bad
 exits 'no host is put out: 0' 0
 is 'and told so' "$(<"$OUT")" 'no host is put out'
@@ -48,6 +49,10 @@ hn "${nodes[@]}" sh -c 'echo "rank $RANK on $NODE"'
 has 'a plain run warns' "$ERR" 'warning[HN841]: 1 host was put out by an earlier run'
 has 'and uses it' "$OUT" 'rank 1 on b'
 has 'and tells what leaves it out' "$ERR" 'help: --restart auto, --spares and --nodes MIN:MAX leave such hosts out;'
+hn stage -H hosts --start-with 'env NODE={host}' only-a-file
+has 'a command without these options' "$ERR" 'warning[HN841]'
+has 'names the other way' "$ERR" 'help: hnlaunch bad clear HOST takes one back'
+lacks 'and none of them' "$ERR" '--spares'
 hn -w a,b "${base[@]}" --restart auto sh -c 'echo "rank $RANK on $NODE"'
 has 'so does one whose -w names it' "$ERR" 'warning[HN841]'
 has 'which uses it, too' "$OUT" 'rank 1 on b'

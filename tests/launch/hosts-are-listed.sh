@@ -80,6 +80,8 @@ has 'is told' "$ERR" 'error[HN320]: 1 host has no address on the network of the 
 printf '[ $1 != b ] || exit 3\nshift\nexec "$@"\n' >via.sh
 hn hosts --probe --start-with "sh $PWD/via.sh {host}" a b
 has 'a host that does not answer is told' "$ERR" 'error[HN210]: the agent cannot run on b'
+has 'with the next step' "$ERR" "help: try the program of --start-with by hand: sh $PWD/via.sh {host}"
+lacks 'and no option that this command refuses' "$ERR" '--exclude'
 is 'and has no line' "$(cut -d' ' -f1 "$OUT")" a
 exits 'the exit code is that of its error' 69
 done_testing

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/printable.h"
 #include "head/launch/launch_private.h"
+#include "head/options/option_table.h"
 #include "head/run/bad_hosts.h"
 
 /* Returns the path of the file, malloc'ed; NULL: the launch has none. */
@@ -63,9 +64,11 @@ static void help_with_bad(const struct options *o, struct diag *d)
         if (o->restart.automatic || options_replace_nodes(o))
                 diag_help(d, "-w names hosts to be used: name others, or take one back with "
                              "hnlaunch bad clear HOST");
-        else
+        else if (option_belongs(option_by_name("spares"), o->command))
                 diag_help(d, "--restart auto, --spares and --nodes MIN:MAX leave such hosts out; "
                              "hnlaunch bad clear HOST takes one back");
+        else
+                diag_help(d, "hnlaunch bad clear HOST takes one back");
 }
 
 /* The same for hosts of run.leave_out. */

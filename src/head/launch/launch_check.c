@@ -29,7 +29,6 @@
 #include "head/launch/launch_private.h"
 #include "head/options/export_env.h"
 #include "head/output/say.h"
-#include "head/report/report.h"
 #include "head/term/columns.h"
 #include "wire/env/subst.h"
 
@@ -533,7 +532,7 @@ static int check_nodes(struct launch *l, struct checked *facts, const struct che
         }
         nodes = launch_check_describe(l, facts);
         /* Nodes that are not reached have their own messages, before the table that names them. */
-        report_nodes(&l->diags, l->run.job, &l->hosts);
+        launch_report_nodes(l);
         verdict_say(l);
         check_judge_by(&r, nodes, l->hosts.n, profile, l->o.strict);
         job_peers_judge(&peers, &r, NULL);

@@ -15,6 +15,7 @@
 #include "head/launch/launch_private.h"
 #include "head/launch/launch_spares.h"
 #include "head/nodes/same_machine.h"
+#include "head/options/option_table.h"
 #include "head/output/progress.h"
 #include "head/output/say.h"
 #include "head/report/report.h"
@@ -105,12 +106,18 @@ static void report_unread_secret(struct launch *l)
                           "--dial-secret FILE, or HNLAUNCH_DIAL_SECRET");
 }
 
+void launch_report_nodes(struct launch *l)
+{
+        report_nodes(&l->diags, l->run.job, &l->hosts, &l->o,
+                     option_belongs(option_by_name("exclude"), l->o.command));
+}
+
 int launch_end_early(struct launch *l, enum job_step step)
 {
         if (step == JOB_INTERRUPTED)
                 return verdict_nothing_started(l, outcome_exit_code(job_outcome(l->run.job)));
         report_unread_secret(l);
-        report_nodes(&l->diags, l->run.job, &l->hosts);
+        launch_report_nodes(l);
         launch_spares_note(l);
         return verdict_nothing_started(l, EX_NOHOST);
 }
@@ -195,7 +202,7 @@ int launch_connect(struct launch *l)
          * of the others. */
         if (step == JOB_NODES_LOST &&
             (l->o.command == COMMAND_HOSTS || l->o.staged.list || l->o.staged.remove)) {
-                report_nodes(&l->diags, l->run.job, &l->hosts);
+                launch_report_nodes(l);
                 step = JOB_DONE;
         } else if (step == JOB_NODES_LOST) {
                 step = l->o.command == COMMAND_CHECK ? JOB_DONE : launch_spares_settle(l);

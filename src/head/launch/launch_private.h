@@ -173,6 +173,8 @@ void launch_take_inventory(struct launch *l);
 /* Refuses two nodes on the same machine, which would use every GPU twice. Returns 0, or the exit
  * code. */
 int launch_check_machines(struct launch *l);
+/* Adds the nodes that cannot be reached to the messages. */
+void launch_report_nodes(struct launch *l);
 /* Ends the launch: there was an order to end (JOB_INTERRUPTED), or nodes were lost. Returns the
  * exit code. */
 int launch_end_early(struct launch *l, enum job_step step);

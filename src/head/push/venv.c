@@ -500,7 +500,8 @@ static void tell_findings(struct venv *v)
                   "package without -e, or bring it with --push");
         tell_list(v->d, HN_VENV_LEADS_OUT, &v->rpaths,
                   "--venv: libraries name the folder of the environment",
-                  "their run path may lead to files that a node does not have");
+                  "their run path may lead to files that a node does not have: bring these with "
+                  "--push, or install them there");
         tell_list(v->d, HN_VENV_SET_USER_ID, &v->set_user_id,
                   "--venv: set-user-ID and set-group-ID files are sent without these rights",
                   "a program that needs them has to be installed on the nodes");

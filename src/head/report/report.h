@@ -11,8 +11,10 @@
 #include "head/model/plan.h"
 #include "head/term/diag.h"
 
-/* Adds the nodes that did not become ready, a message per kind of failure, hosts folded. */
-void report_nodes(struct diags *d, const struct job *j, const struct hosts *hosts);
+/* Adds the nodes that did not become ready, a message per kind of failure, hosts folded. The next
+ * step is to leave them out where the command @excludes hosts. */
+void report_nodes(struct diags *d, const struct job *j, const struct hosts *hosts,
+                  const struct options *o, bool excludes);
 
 /* Adds the reason of JOB_NODES_UNFIT from job_open_endpoint(): endpoints that could not be opened
  * (HN403), or, per node, the addresses of rank 0's node that cannot be reached, with interface and

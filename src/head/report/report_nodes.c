@@ -15,6 +15,7 @@
 #include "head/core/shell_words.h"
 #include "head/hosts/hosts.h"
 #include "head/hosts/own_machine.h"
+#include "head/nodes/program_link.h"
 #include "head/report/report.h"
 
 /* Failures with the same next step share a message. In the order of printing: possible attacks
@@ -212,10 +213,21 @@ static bool is_wrong_port(const struct host_groups *groups, const struct link_fa
         return groups->n == 1 && first->cause == LINK_REFUSED && first->port;
 }
 
-/* Adds the next step, and between two nodes (--tree) the login to try. @all: every node has failed,
- * and none is left to start without. Nodes behind a failed parent are no reason to exclude any. */
+/* Adds the way to see on the node why the agent does not run there. */
+static void help_with_agent(struct diag *d, const char *host, const struct options *o)
+{
+        if (program_link_is_ssh(o->via))
+                diag_help(d, "try ssh %s true: it ends with 0 and prints nothing where agents run",
+                          host);
+        else
+                diag_help(d, "try the program of --start-with by hand: %s", o->via);
+}
+
+/* Adds the next step, and between two nodes (--tree) the login to try. @excludes: other nodes are
+ * left to start with. Nodes behind a failed parent are no reason to exclude any. */
 static void add_section_help(struct diag *d, enum section s, const struct node *first,
-                             const char *names, size_t count, bool all)
+                             const char *names, size_t count, bool excludes,
+                             const struct options *o)
 {
         const char *to = first->host->name, *from = first->parent ? first->parent->host->name : "";
         CLEANUP(strv_finish) struct strv words = STRV_INIT;
@@ -244,7 +256,9 @@ static void add_section_help(struct diag *d, enum section s, const struct node *
                 diag_help(d, "%s", first->failure->help);
         else if (sections[s].help)
                 diag_help(d, "%s", sections[s].help);
-        if (all || s == CHILD_UNTRIED || s == ABSENT)
+        else if (s == AGENT_CANNOT_RUN)
+                help_with_agent(d, to, o);
+        if (!excludes || s == CHILD_UNTRIED || s == ABSENT)
                 return;
         strv_push(&words, names);
         quoted = shell_words_join(&words); /* brackets */
@@ -254,7 +268,7 @@ static void add_section_help(struct diag *d, enum section s, const struct node *
 /* Adds the message of a section, none without failed nodes in the section. The first node stands
  * for all where the texts need one. */
 static void report_section(struct diags *d, const struct job *j, const struct hosts *hosts,
-                           enum section s)
+                           enum section s, const struct options *o, bool excludes)
 {
         CLEANUP(host_groups_finish) struct host_groups groups = { 0 };
         CLEANUP(host_group_finish) struct host_group all = { 0 };
@@ -289,13 +303,14 @@ static void report_section(struct diags *d, const struct job *j, const struct ho
                           "nothing listens on port %d there: -p PORT (--ssh-port) is that of "
                           "the ssh servers",
                           w->port);
-        add_section_help(di, s, first, names, all.n, all.n == hosts->n);
+        add_section_help(di, s, first, names, all.n, excludes && all.n < hosts->n, o);
 }
 
-void report_nodes(struct diags *d, const struct job *j, const struct hosts *hosts)
+void report_nodes(struct diags *d, const struct job *j, const struct hosts *hosts,
+                  const struct options *o, bool excludes)
 {
         for (enum section s = 0; s < SECTIONS; s++)
-                report_section(d, j, hosts, s);
+                report_section(d, j, hosts, s, o, excludes);
 }
 
 /* Buffers, queues and rings of NCCL and MPI for one rank of a large job; the default limit of Linux
