@@ -43,7 +43,8 @@ lab exec node002 mount -t tmpfs -o size=2m lab /run/user/0
 lab_hn -H "$TMP/hosts.txt" --push file touch "$TMP/ran"
 exits 'no room anywhere is an error' 69
 has 'its code' "$ERR" 'error[HN235]: no room for the files on node002'
-has 'how much there is' "$ERR" 'are free there'
+ok 'how much is needed' grep -qE '[0-9.]+ MB are to be stored' "$ERR"
+ok 'how much there is, in units as well' grep -qE '[0-9.]+ [kM]B are free there' "$ERR"
 has 'where' "$ERR" "node002:$TMP/cache/hnlaunch"
 has 'the next step' "$ERR" HNLAUNCH_STAGE_DIR
 ok 'nothing was started' test ! -e "$TMP/ran"

@@ -59,6 +59,26 @@ stage -w a.invalid --list --unused 3d
 exits '--list --unused: 64' 64
 has 'has no effect' "$ERR" 'error[HN704]: --unused has no effect without --gc'
 
+# --- a value of HNLAUNCH_STAGE_DIR that is of no use
+pushed() { # DIR
+    HNLAUNCH_STAGE_DIR=$1 hn -v --start-with "$PWD/start {host}" -w a.invalid:1 --label none --push data sh -c 'echo "$HN_PUSH_DIR"'
+}
+pushed "$TMP/absent/parent/dir"
+exits 'a folder without its parent is passed over' 0
+has 'with the reason' "$ERR" "a.invalid: HNLAUNCH_STAGE_DIR=$TMP/absent/parent/dir is not used: $TMP/absent/parent/: No such file"
+ok 'and is not made' test ! -e "$TMP/absent"
+told_once 'once' 'is not used'
+pushed here
+exits 'a relative one' 0
+has 'likewise' "$ERR" 'a.invalid: HNLAUNCH_STAGE_DIR=here is not used: it is no absolute path'
+touch "$TMP/no-folder"
+pushed "$TMP/no-folder"
+exits 'one that is no folder' 0
+has 'likewise' "$ERR" "a.invalid: HNLAUNCH_STAGE_DIR=$TMP/no-folder is not used: no folder of ours: Not a directory"
+pushed "$TMP/made"
+is 'one that is absent is made' "$RC $(grep -c "^$TMP/made/hnlaunch-stage-" "$OUT")" '0 1'
+lacks 'without a word' "$ERR" 'HNLAUNCH_STAGE_DIR'
+
 stage -w a.invalid data ''
 exits 'an empty word: 64' 64
 has 'is told' "$ERR" 'error[HN703]: `stage` needs a path, and word 2 is empty'

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/log.h"
 #include "base/memory.h"
 
 enum { TRIES = 100 }; /* another job may remove an empty folder each time */
@@ -31,6 +32,40 @@ static char *root_below(const char *folder)
                        : NULL;
 }
 
+void cache_dir_pass_over(const char *why)
+{
+        static bool told;
+
+        if (!told)
+                log_line(LOG_INFO, "HNLAUNCH_STAGE_DIR=%s is not used: %s",
+                         getenv("HNLAUNCH_STAGE_DIR"), why);
+        told = true;
+}
+
+/* Returns the root in the folder that the user wants. A missing parent is most often a disk that is
+ * not mounted, or a slip of the pen: it is not made. */
+static char *root_of_user(void)
+{
+        const char *folder = getenv("HNLAUNCH_STAGE_DIR");
+        CLEANUP(free_textp) char *parent = xstrdup(folder ? folder : ""), *why = NULL;
+        size_t len = strlen(parent);
+
+        while (len && parent[len - 1] == '/')
+                len--;
+        while (len && parent[len - 1] != '/')
+                len--;
+        parent[len] = '\0';
+        if (!folder || !*folder)
+                return NULL;
+        if (*folder != '/')
+                why = xstrdup("it is no absolute path");
+        else if (len && access(parent, F_OK) < 0)
+                why = xasprintf("%s: %s", parent, strerror(errno));
+        if (why)
+                cache_dir_pass_over(why);
+        return why ? NULL : root_below(folder);
+}
+
 char *cache_dir(int i)
 {
         const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -40,7 +75,7 @@ char *cache_dir(int i)
 
         switch (i) {
         case 0:
-                return root_below(getenv("HNLAUNCH_STAGE_DIR"));
+                return root_of_user();
         case 1:
                 return root_below("/tmp");
         case 2:

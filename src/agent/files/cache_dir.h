@@ -15,8 +15,11 @@
 
 enum { FILE_CACHE_PLACES = 6, FILE_CACHE_ID = 32 /* hex digits of a folder's name */ };
 
-/* Returns the malloc'ed path of root @i; NULL: none on this node. */
+/* Returns the malloc'ed path of root @i; NULL: none on this node. The folder that
+ * HNLAUNCH_STAGE_DIR names may be missing, but not its parent. */
 char *cache_dir(int i);
+/* Tells -v once that HNLAUNCH_STAGE_DIR, root 0, is not used, and why. */
+void cache_dir_pass_over(const char *why);
 /* Makes @root ready, for this user alone, and proves that files, hard links and locks work there;
  * nothing is written in a folder of another user. 0; negative errno with @ret. @program: must not
  * be noexec. @who becomes part of names and must be unique among simultaneous callers. */

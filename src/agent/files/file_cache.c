@@ -26,6 +26,7 @@
 #include "agent/files/cache_dir.h"
 #include "agent/files/stage_copies.h"
 #include "base/fd.h"
+#include "base/format.h"
 #include "base/memory.h"
 
 enum { TRIES = 100 };
@@ -262,15 +263,16 @@ static int check_free_space(struct file_cache *s, struct pushed *ret)
 {
         uint64_t need = 0;
         struct statvfs v;
+        char size[32];
 
         for (uint32_t i = 0; i < s->n_missing; i++)
                 need += s->offer.manifest.v[s->missing[i]].size;
         if (is_staged(s) && need)
                 stage_make_room(s->root, need, s->offer.label.limit);
-        if (statvfs(s->root, &v) == 0 && (uint64_t)v.f_bavail * v.f_frsize < need)
-                return fail_push(s, ret, ENOSPC, "%llu bytes are to be stored",
-                                 (unsigned long long)need);
-        return 0;
+        if (statvfs(s->root, &v) < 0 || (uint64_t)v.f_bavail * v.f_frsize >= need)
+                return 0;
+        format_size(size, sizeof(size), need);
+        return fail_push(s, ret, ENOSPC, "%s are to be stored", size);
 }
 
 /* --- the place -------------------------------------------------------------------------------- */
@@ -485,6 +487,8 @@ static int find_cache_place(struct file_cache *s, bool take_over, uint32_t *ret_
                 if (r >= 0)
                         return r;
                 release_place(s);
+                if (i == 0)
+                        cache_dir_pass_over(why.what);
                 if (!first) {
                         first = r;
                         *ret = why;
