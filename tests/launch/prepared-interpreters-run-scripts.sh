@@ -12,6 +12,7 @@ python3 - <<'PYTHON'
 import json
 import signal
 import shutil
+import subprocess
 import sys
 import time
 
@@ -192,6 +193,13 @@ agent.warm(PYTHON, MODULES, 3)
 result = agent.run(["sh", "-c", "pgrep -P $PPID -f hnlaunch-nothing; kill -9 $(pgrep -P $PPID python3)"])
 result = play([PYTHON, "script.py"], cwd=here)
 tap.equal("prepared interpreters that were killed", (result.out(), result.status), (usual, {0: 0}))
+for name, word in ("was killed", "KILL"), ("is stopped", "STOP"):
+    agent.warm(PYTHON, MODULES, 4)
+    slot = subprocess.check_output(["pgrep", "-P", str(agent.hello["pid"]), "python3"]).split()[0].decode()
+    subprocess.check_call(["kill", "-" + word, slot])
+    result = play([PYTHON, "script.py"], cwd=here, ranks=4)
+    tap.equal("an interpreter that %s: its rank starts in the usual way" % name, (result.status, how(result).split(b"; ")[-2:]),
+              ({0: 0, 1: 0, 2: 0, 3: 0}, [b"3 of 4 ranks run in prepared interpreters", b"not used: no prepared interpreter is left"]))
 agent.warm(PYTHON, MODULES, 3)
 tap.equal("an agent that leaves takes them along", agent.leave(), 0)
 tap.end()

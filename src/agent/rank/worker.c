@@ -142,7 +142,7 @@ static bool take_prepared(struct spawning *ret, const struct worker_setup *s, co
         int report[2];
         pid_t pid;
 
-        if (!warm_any(s->warm) || pipe2(report, O_CLOEXEC) < 0)
+        if (!warm_has_slots(s->warm) || pipe2(report, O_CLOEXEC) < 0)
                 return false;
         rank.report = report[1];
         pid = warm_take(s->warm, &rank);

@@ -58,7 +58,8 @@ struct warm {
         unsigned torch; /* as TORCH_VERSION(); 0 = none */
         uint64_t began_ns;
         bool told;                      /* WARMED was sent */
-        size_t n_taken, n_told, n_warm; /* ranks: handed over; with an answer; warm */
+        size_t n_ranks;                 /* that were to be handed over */
+        size_t n_taken, n_told, n_warm; /* handed over; with an answer; warm */
         char why[REASON_MAX];           /* of a rank in a new interpreter */
 };
 
@@ -94,7 +95,7 @@ void warm_drop(struct warm *w)
                 drop_slot(w->slots[i]);
         free(w->slots);
         w->slots = NULL;
-        w->n = w->n_taken = w->n_told = w->n_warm = 0;
+        w->n = w->n_ranks = w->n_taken = w->n_told = w->n_warm = 0;
         *w->why = '\0';
 }
 
@@ -167,7 +168,7 @@ static void on_rank_told(struct warm *w, struct warm_slot *s, const char *why)
         if (w->n_told < w->n_taken)
                 return;
         log_line(LOG_INFO, "%zu of %zu ranks run in prepared interpreters%s%s", w->n_warm,
-                 w->n_told, *w->why ? "; not used: " : "", w->why);
+                 w->n_ranks, *w->why ? "; not used: " : "", w->why);
 }
 
 /* The interpreter has ended: each slot is ready or will be. */
@@ -357,6 +358,11 @@ bool warm_is_ready(const struct warm *w)
         return count_ready(w);
 }
 
+bool warm_has_slots(const struct warm *w)
+{
+        return w->n;
+}
+
 bool warm_any(const struct warm *w)
 {
         return w->parent || count_ready(w);
@@ -489,20 +495,37 @@ static int send_rank(const struct warm_slot *s, const struct warm_rank *r, int t
         return sendmsg(s->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT) == 1 ? 0 : -errno;
 }
 
+static void kill_slot(struct warm_slot *s)
+{
+        kill(s->pid, SIGKILL);
+        s->state = SLOT_ENDED;
+}
+
+/* Returns a slot, or NULL. A stopped one would hold its rank up for ever, and is killed. */
 static struct warm_slot *find_ready_slot(struct warm *w)
 {
-        for (size_t i = 0; i < w->n; i++)
-                if (w->slots[i]->state == SLOT_READY)
-                        return w->slots[i];
+        for (size_t i = 0; i < w->n; i++) {
+                struct warm_slot *s = w->slots[i];
+                struct proc_stat p;
+
+                if (s->state != SLOT_READY)
+                        continue;
+                if (proc_read_stat(&p, s->pid) && !strchr("TtZ", p.state))
+                        return s;
+                kill_slot(s);
+        }
         return NULL;
 }
 
 pid_t warm_take(struct warm *w, const struct warm_rank *r)
 {
-        const char *why = w->n ? find_refusal(w, r) : NULL;
-        struct warm_slot *s;
+        const char *why = find_refusal(w, r);
+        struct warm_slot *s = why ? NULL : find_ready_slot(w);
         int texts, ret;
 
+        w->n_ranks++;
+        if (!why && !s)
+                why = "no prepared interpreter is left";
         if (why) {
                 if (strcmp(why, w->why) != 0)
                         log_line(LOG_INFO, "rank %u does not use a prepared interpreter: %s",
@@ -515,9 +538,6 @@ pid_t warm_take(struct warm *w, const struct warm_rank *r)
                 }
                 return 0;
         }
-        s = find_ready_slot(w);
-        if (!s)
-                return 0;
         texts = write_texts(w, r);
         ret = texts < 0 ? texts : place_process(s->pid, r);
         if (ret == 0)
@@ -525,8 +545,7 @@ pid_t warm_take(struct warm *w, const struct warm_rank *r)
         fd_close(texts);
         if (ret < 0) {
                 log_line(LOG_INFO, "a prepared interpreter cannot be used: %s", strerror(-ret));
-                kill(s->pid, SIGKILL);
-                s->state = SLOT_ENDED;
+                kill_slot(s);
                 return 0;
         }
         s->state = SLOT_TAKEN;
