@@ -232,6 +232,7 @@ lab_nothing_left 'with nothing left'
 XDG_RUNTIME_DIR=/proc lab_hn hold -w node001
 exits 'a hold without a place for its socket' 73
 has 'is told' "$ERR" "error[HN635]"
+has 'with the next step' "$ERR" 'help: set XDG_RUNTIME_DIR to a folder of your own, or unset it'
 
 # --- other users --------------------------------------------------------------------------------------------
 

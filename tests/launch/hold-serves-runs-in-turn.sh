@@ -109,7 +109,20 @@ has 'is told so' "$ERR" "error[HN633]: hold $HOLD does not serve this run: a hol
 hn ps
 exits 'ps' 0
 has 'ps warns of it' "$ERR" "warning[HN633]: a hold of yours (pid $pid) does not answer"
-kill -CONT "$pid"
+hn hold -w more.invalid "${on[@]:2}"
+more=$(held pid)
+kill -STOP "$more"
+hn hold -w third.invalid "${on[@]:2}"
+third=$(held pid)
+kill -STOP "$third"
+SECONDS=0
+hn ps
+is 'ps warns of each of three' "$(grep -c 'warning.HN633.: a hold of yours (pid [0-9]*) does not answer' "$ERR")" 3
+ok 'after the time for one' test "$SECONDS" -lt 9
+kill -KILL "$more" "$third"
+kill -CONT "$pid" "$more" "$third" 2>"$TMP/gone"
+ok 'two are gone' wait_for not kill -0 "$more" "$third"
+sleep 2 # their sockets are no longer young ones
 hn hold "${on[@]}"
 exits 'a second hold' 69
 has 'is refused by the name of the first' "$ERR" "error[HN634]: hold $HOLD has the same hosts and settings"

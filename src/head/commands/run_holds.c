@@ -40,17 +40,6 @@ static const struct text_column hold_columns[HOLD_COLUMNS] = {
         [HOLD_HOSTS] = { "HOSTS", TEXT_TRUNCATE, 0, 16 },
 };
 
-/* Sends a request to the hold at @path. Returns the answer, a new reference, or NULL. */
-static json_t *ask_hold_at(const char *path, const char *what)
-{
-        json_t *answer = NULL;
-        struct error err;
-        int fd = hold_socket_ask(path, json_pack("{s:s}", "do", what), &answer, NULL, NULL, &err);
-
-        fd_close(fd);
-        return answer;
-}
-
 static json_int_t age_of(const json_t *hold)
 {
         return json_integer_value(json_object_get(hold, "us"));
@@ -79,11 +68,12 @@ static bool tell_silent(struct diags *d, const char *path, bool warns, const cha
 json_t *run_holds_list(struct diags *d)
 {
         CLEANUP(strv_finish) struct strv paths = STRV_INIT;
-        json_t *holds = json_array();
+        json_t *holds = json_array(), **answers;
 
         hold_socket_list(&paths);
+        answers = hold_socket_describe(&paths);
         for (size_t i = 0; i < paths.n; i++) {
-                json_t *hold = ask_hold_at(paths.v[i], "info");
+                json_t *hold = answers[i];
                 size_t at = 0;
 
                 if (!hold) {
@@ -97,6 +87,7 @@ json_t *run_holds_list(struct diags *d)
                 json_object_del(hold, "settings");
                 json_array_insert_new(holds, at, hold);
         }
+        free(answers);
         return holds;
 }
 
@@ -186,26 +177,34 @@ struct holds_here {
 /* Releases the hold at @path, and tells so. */
 static void release_at(const char *path, const char *id, struct diags *d)
 {
-        json_t *answer = ask_hold_at(path, "release");
+        json_t *answer = NULL;
+        struct error err;
+        int fd = hold_socket_ask(path, json_pack("{s:s}", "do", "release"), &answer, NULL, NULL,
+                                 &err);
         const json_t *runs = json_object_get(answer, "used_by");
 
         if (!answer)
-                diag_add(d, HN_HOLD_SILENT, EX_UNAVAILABLE, "hold %s does not answer", id);
+                diag_help(
+                        diag_add(d, HN_HOLD_SILENT, EX_UNAVAILABLE, "hold %s does not answer", id),
+                        "hnlaunch ps names its process, which kill -KILL ends");
         else if (json_array_size(runs))
                 diag_tell(d, "hold %s ends when run %s has ended", id,
                           json_string_value(json_array_get(runs, 0)));
         else
                 diag_tell(d, "hold %s has ended", id);
+        fd_close(fd);
         json_decref(answer);
 }
 
 static void list_holds_here(struct holds_here *to)
 {
         CLEANUP(strv_finish) struct strv paths = STRV_INIT;
+        json_t **answers;
 
         hold_socket_list(&paths);
+        answers = hold_socket_describe(&paths);
         for (size_t i = 0; i < paths.n; i++) {
-                json_t *hold = ask_hold_at(paths.v[i], "info");
+                json_t *hold = answers[i];
 
                 if (hold) {
                         strv_push(&to->ids, json_member(hold, "hold"));
@@ -215,6 +214,7 @@ static void list_holds_here(struct holds_here *to)
                 }
                 json_decref(hold);
         }
+        free(answers);
 }
 
 static void refuse_several(size_t n, const char *one, struct diags *d)

@@ -29,6 +29,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "head/core/json_text.h"
+#include "head/core/shell_words.h"
 #include "head/hold/hold_match.h"
 #include "head/hold/hold_socket.h"
 #include "head/hold/prepared.h"
@@ -665,6 +666,25 @@ static bool is_node_settled(const struct hold *h, size_t i)
         return state == PREPARED_READY && (!h->config.warm || h->v[i].warmed || h->v[i].user);
 }
 
+/* Returns the command that shows the reason on node @i: "python3 -c 'import a, b'". */
+static char *format_import(const struct hold *h, size_t i)
+{
+        const struct warm_order *m = h->config.warm;
+        const char *venv = h->config.venvs[i] ? h->config.venvs[i] : strv_env_get(&m->env, HN_VENV);
+        CLEANUP(strv_finish) struct strv words = STRV_INIT;
+        CLEANUP(buf_finish) struct buf order = BUF_INIT;
+
+        for (size_t k = 0; k < m->modules.n; k++)
+                buf_printf(&order, k ? ", %s" : "import %s", m->modules.v[k]);
+        if (venv && !strchr(m->word, '/'))
+                strv_pushf(&words, "%s/bin/%s", venv, m->word);
+        else
+                strv_push(&words, m->word);
+        strv_push(&words, "-c");
+        strv_push_mem(&words, buf_data(&order), buf_len(&order));
+        return shell_words_join(&words);
+}
+
 /* Warns once of each reason, with its nodes, when the hold is ready; later ones would repeat it. */
 static void tell_refusals(struct hold *h)
 {
@@ -672,6 +692,7 @@ static void tell_refusals(struct hold *h)
 
         for (size_t i = 0; i < n_hosts; i++) {
                 CLEANUP(free_textp) char *why = STEAL(&h->v[i].refusal), *hosts = NULL;
+                CLEANUP(free_textp) char *command = NULL;
                 size_t n = 0;
 
                 if (!why)
@@ -684,8 +705,10 @@ static void tell_refusals(struct hold *h)
                         same[n++] = k;
                 }
                 hosts = hosts_fold(h->config.hosts, same, n);
-                log_warning(HN_NOT_WARM, "%s: modules are not imported before the runs: %s", hosts,
-                            why);
+                command = format_import(h, i);
+                log_warning(HN_NOT_WARM,
+                            "%s: modules are not imported before the runs: %s; try there: %s",
+                            hosts, why, command);
         }
         free(same);
 }

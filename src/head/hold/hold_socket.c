@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error_number.h"
 #include "base/fd.h"
 #include "base/macros.h"
@@ -182,18 +183,19 @@ int hold_socket_tell_silent(const char *path, struct error *err)
                          (int)peer.pid, (int)peer.pid);
         } else {
                 err_set(err, ETIME, "a hold of yours does not answer: %s", path);
+                err_help(err, "its process is the one that `ss -xlp` shows with this socket");
         }
         err->number = HN_HOLD_SILENT;
         return -ETIME;
 }
 
-/* Reads until @to has a whole line. 0, or -errno with @err. */
-static int read_answer_line(int fd, struct buf *to, struct buf *fds, struct error *err)
+/* Reads until @to has a whole line, and waits @ms for each piece. 0, or -errno with @err. */
+static int read_answer_line(int fd, struct buf *to, struct buf *fds, int ms, struct error *err)
 {
         int n;
 
         while (!memchr(buf_data(to), '\n', buf_len(to))) {
-                if (!wait_for_fd(fd, POLLIN, HOLD_ANSWER_MS))
+                if (!wait_for_fd(fd, POLLIN, ms))
                         return err_set(err, ETIME, "it does not answer");
                 n = hold_socket_receive(fd, to, fds);
                 if (n == -EAGAIN || n == -EINTR)
@@ -221,7 +223,7 @@ int hold_socket_ask(const char *path, json_t *request, json_t **ret_answer, stru
         if (r < 0)
                 err_set(err, -r, "cannot send: %s", strerror(-r));
         else
-                r = read_answer_line(fd, in, fds ? fds : &none, err);
+                r = read_answer_line(fd, in, fds ? fds : &none, HOLD_ANSWER_MS, err);
         if (r < 0) {
                 fd_close(fd);
                 return r;
@@ -235,4 +237,30 @@ int hold_socket_ask(const char *path, json_t *request, json_t **ret_answer, stru
                 return fd;
         fd_close(fd);
         return err_set(err, EPROTO, "its answer is malformed");
+}
+
+json_t **hold_socket_describe(const struct strv *paths)
+{
+        json_t **ret = xcalloc(paths->n + 1, sizeof(json_t *));
+        int *fds = xcalloc(paths->n + 1, sizeof(*fds));
+        int64_t until = clock_ms() + HOLD_ANSWER_MS;
+        struct error err;
+
+        for (size_t i = 0; i < paths->n; i++) {
+                fds[i] = connect_hold(paths->v[i], &err);
+                if (fds[i] >= 0 && hold_socket_send(fds[i], "{\"do\":\"info\"}\n", NULL, 0) < 0)
+                        fds[i] = fd_close(fds[i]);
+        }
+        /* All write meanwhile, so the time counts once. */
+        for (size_t i = 0; i < paths->n; i++) {
+                CLEANUP(buf_finish) struct buf line = BUF_INIT, none = BUF_INIT;
+                int ms = (int)MAX(until - clock_ms(), INT64_C(0));
+
+                if (fds[i] >= 0 && read_answer_line(fds[i], &line, &none, ms, &err) == 0)
+                        ret[i] = json_loadb((const char *)buf_data(&line), buf_len(&line),
+                                            JSON_DISABLE_EOF_CHECK, NULL);
+                fd_close(fds[i]);
+        }
+        free(fds);
+        return ret;
 }

@@ -30,6 +30,9 @@ enum { HOLD_ANSWER_MS = 5000 };
  * and -ECONNREFUSED: no hold listens there, and a stale socket is removed. */
 int hold_socket_ask(const char *path, json_t *request, json_t **ret_answer, struct buf *rest,
                     struct buf *fds, struct error *err);
+/* Asks the holds at @paths what they are, all at once. Returns a malloc'ed array of answers, new
+ * references; NULL in the place of a hold that does not answer. */
+json_t **hold_socket_describe(const struct strv *paths);
 /* Says in @err, with HN_HOLD_SILENT and the next step, that the hold at @path does not answer.
  * Returns -ETIME; 0: no process listens there any more. */
 int hold_socket_tell_silent(const char *path, struct error *err);

@@ -122,8 +122,11 @@ int launch_hold(struct launch *l)
                           help ? help : "hnlaunch ps lists your holds");
                 return verdict_nothing_started(l, EX_UNAVAILABLE);
         }
-        if (step == JOB_IMPOSSIBLE)
-                return verdict_nothing_because(l, HN_HOLD_SOCKET, EX_CANTCREAT, &err);
+        if (step == JOB_IMPOSSIBLE) {
+                diag_help(diag_add(&l->diags, HN_HOLD_SOCKET, EX_CANTCREAT, "%s", err.text),
+                          "set XDG_RUNTIME_DIR to a folder of your own, or unset it");
+                return verdict_nothing_started(l, EX_CANTCREAT);
+        }
         if (step == JOB_INTERRUPTED)
                 return launch_end_early(l, step);
         if (step == JOB_NODES_LOST)
@@ -155,25 +158,16 @@ static json_t *list_other_hosts(const struct hosts *hosts)
         return list;
 }
 
-/* Returns the description of the hold at @path, a new reference; NULL = none answers. */
-static json_t *describe_hold_at(const char *path)
-{
-        json_t *info = NULL;
-        struct error err;
-        int fd = hold_socket_ask(path, json_pack("{s:s}", "do", "info"), &info, NULL, NULL, &err);
-
-        fd_close(fd);
-        return info;
-}
-
 /* With -v: says of each hold why the run does not use it. */
 static void tell_other_holds(const json_t *settings)
 {
         CLEANUP(strv_finish) struct strv paths = STRV_INIT;
+        json_t **answers;
 
         hold_socket_list(&paths);
+        answers = hold_socket_describe(&paths);
         for (size_t i = 0; i < paths.n; i++) {
-                json_t *info = describe_hold_at(paths.v[i]);
+                json_t *info = answers[i];
                 CLEANUP(free_textp)
                 char *names =
                         info ? hold_match_difference(settings, json_object_get(info, "settings"))
@@ -184,6 +178,7 @@ static void tell_other_holds(const json_t *settings)
                                  json_member(info, "hold"), *names ? "settings: " : "hosts", names);
                 json_decref(info);
         }
+        free(answers);
 }
 
 /* Returns the socket of the hold that --hold names, malloc'ed; NULL: no hold, or, with @why, one
@@ -192,10 +187,12 @@ static char *find_hold(const char *id, struct hold_refusal *why)
 {
         CLEANUP(strv_finish) struct strv paths = STRV_INIT;
         char *found = NULL;
+        json_t **answers;
 
         hold_socket_list(&paths);
+        answers = hold_socket_describe(&paths);
         for (size_t i = 0; i < paths.n; i++) {
-                json_t *info = describe_hold_at(paths.v[i]);
+                json_t *info = answers[i];
                 struct error err;
 
                 if (!info && hold_socket_tell_silent(paths.v[i], &err) < 0) {
@@ -209,6 +206,7 @@ static char *find_hold(const char *id, struct hold_refusal *why)
                 }
                 json_decref(info);
         }
+        free(answers);
         return found;
 }
 
