@@ -62,7 +62,7 @@ wait_for test -s steps || fail 'the training is at work' "$(cat "$ERR")"
 drain "$(run_id)" node001
 finish
 exits 'no spare host, with --nodes MIN:MAX: the run ends well' 0
-has 'without the host' "$ERR" 'no spare host is left: going on without node001, with 4 ranks on 2 nodes'
+has 'without the host' "$ERR" 'hnlaunch: going on without node001, with 4 ranks on 2 nodes'
 ok 'no step is lost here either' all_steps
 rm -rf steps saved bad
 lab_hn rerun --without-bad "$(readlink logs/latest)"

@@ -26,7 +26,7 @@ ok 'two epochs on four nodes' wait_for lines_of 'attempt 0 epoch 2 ' 4
 lab crash node002
 finish
 exits 'a node without power: the training ends well' 0
-has 'one line tells it' "$ERR" 'no spare host is left: going on without node002, with 3 ranks on 3 nodes'
+has 'one line tells it' "$ERR" 'hnlaunch: going on without node002, with 3 ranks on 3 nodes'
 is 'it begins behind the snapshot' "$(grep -c 'attempt 1 epoch [12] ' "$OUT")" 0
 is 'the others keep their order in a smaller world' "$(placed 1 3)" '0 3 node001 1 3 node003 2 3 node004'
 has 'and all of them end content' "$OUT" 'ok on 3 ranks'
@@ -45,7 +45,7 @@ ok '--max-restarts: four ranks are up' wait_for lines_are "$OUT" 4
 lab crash node001
 finish
 exits 'the node of rank 0 does not return: the job goes on without it' 0
-has 'after a wait' "$ERR" 'waiting 3s for its return'
+has 'after a wait' "$ERR" 'waiting 3s for the return of 1 lost node'
 is 'on the others' "$(say_placed)" '0/3 node002 1/3 node003 2/3 node004'
 lab boot node001
 

@@ -49,7 +49,7 @@ ok 'eight ranks of two roles are up' wait_for lines_are "$OUT" 8
 lab crash node004
 finish
 exits 'a lost node without a spare one ends the job' 125
-has 'which is told' "$ERR" 'no spare host can take the place of node004'
+has 'which is told' "$ERR" 'the job is not started again without node004'
 lab boot node004
 
 # --- a drain ---

@@ -179,7 +179,7 @@ an_evil_spare() { # sshd is killed: the connection ends at once, the ranks live 
 a_return() {
     begin "$1" --node-timeout 6s --max-restarts 1 sh beat.sh "$PWD/$1" 4 1
     lab cut "$3"
-    ok 'it is waited for without a spare node' told 'no spare host can take the place of 1 lost node: waiting 6s for its return'
+    ok 'it is waited for without a spare node' told 'hnlaunch: waiting 6s for the return of 1 lost node'
     lab restore "$3"
     finish
     exits 'a lost node that comes back is used again' 0

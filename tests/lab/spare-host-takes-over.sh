@@ -44,7 +44,7 @@ ok 'eight ranks are up without a spare host' wait_for lines_are "$OUT" 8
 lab crash node003
 finish
 exits 'a lost node without a spare one ends the job: 125' 125
-has 'and says why' "$ERR" 'no spare host can take the place of node003'
+has 'and says why' "$ERR" 'the job is not started again without node003'
 lab boot node003
 lab_nothing_left 'nothing is left'
 done_testing

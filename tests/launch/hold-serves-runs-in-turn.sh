@@ -186,6 +186,8 @@ has 'as rerun says' "$ERR" 'is known to have failed'
 dies --restart auto
 exits 'with --restart auto the run goes on' 0
 has 'on the same hosts' "$ERR" 'same hosts: the hold of the nodes has ended'
+has 'which are connected' "$ERR" 'connecting to 2 nodes without the hold'
+lacks 'spare hosts are none of its matters' "$ERR" 'spare'
 hn bad
 lacks 'and none is put out' "$OUT" invalid
 nothing_left 'nothing is left of all'

@@ -24,7 +24,7 @@ attempt() { sed -n "s/^$1: //p" "$OUT" | sort -n | cut -d' ' -f1,4- | xargs; }
 
 hn -H hosts "${nodes[@]}" --bad-hosts none --restart auto --nodes 2:4 sh -c "$(deed b)"
 exits 'a host is lost, and three are enough: the job ends well' 0
-has 'one line tells it' "$ERR" 'no spare host is left: going on without b, with 6 ranks on 3 nodes'
+has 'one line tells it' "$ERR" 'hnlaunch: going on without b, with 6 ranks on 3 nodes'
 is 'the others keep their order, without gaps' "$(attempt 1)" \
     '0/6 3 a 1/6 3 a 2/6 3 c 3/6 3 c 4/6 3 d 5/6 3 d'
 is 'so do node ranks and local ranks' "$(grep '^1:' "$OUT" | sort -n -t/ | cut -d' ' -f3,4 | sort | xargs)" \

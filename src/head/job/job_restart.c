@@ -240,6 +240,41 @@ static size_t try_missing(struct job *j, const struct plan *plan, int64_t until,
         return missing;
 }
 
+static bool are_spares_wanted(const struct job *j)
+{
+        const struct hosts *h = j->config.hosts;
+
+        for (size_t i = 0; i < h->n; i++)
+                if (h->v[i].spare)
+                        return true;
+        return h->aside || j->config.options->spares;
+}
+
+/* Whether each missing node has lost its hold, and nothing else. */
+static bool is_hold_missing(const struct job *j, const struct plan *plan)
+{
+        for (size_t i = 0; i < j->cluster.n_nodes; i++)
+                if (is_missing(j, plan, i) && j->cluster.nodes[i].failure->cause != LINK_HOLD)
+                        return false;
+        return true;
+}
+
+static void tell_missing(const struct job *j, const struct plan *plan, size_t missing)
+{
+        struct rank_span time = rank_span((uint64_t)j->config.options->node_timeout_ms);
+        const char *s = missing == 1 ? "" : "s";
+
+        if (is_hold_missing(j, plan))
+                log_line(LOG_WARN, "connecting to %zu node%s without the hold", missing, s);
+        else if (!are_spares_wanted(j))
+                log_line(LOG_WARN, "waiting %s for the return of %zu lost node%s", time.text,
+                         missing, s);
+        else
+                log_line(LOG_WARN,
+                         "no spare host can take the place of %zu lost node%s: waiting %s for %s",
+                         missing, s, time.text, missing == 1 ? "its return" : "their return");
+}
+
 /* Waits --node-timeout for lost nodes that no spare host can replace. */
 static bool await_missing(struct job *j, const struct plan *plan, size_t missing)
 {
@@ -247,9 +282,7 @@ static bool await_missing(struct job *j, const struct plan *plan, size_t missing
         size_t happened = outcome_count(&j->attempt.outcome);
         int64_t until = clock_ms() + o->node_timeout_ms;
 
-        log_line(LOG_WARN, "no spare host can take the place of %zu lost node%s: waiting %s for %s",
-                 missing, missing == 1 ? "" : "s", rank_span((uint64_t)o->node_timeout_ms).text,
-                 missing == 1 ? "its return" : "their return");
+        tell_missing(j, plan, missing);
         for (;;) {
                 missing = try_missing(j, plan, until, happened);
                 if (!missing || clock_ms() + RETURN_MS >= until ||
@@ -318,9 +351,9 @@ static bool go_on_smaller(struct job *j, struct plan *plan, size_t missing)
                         plan_leave_out(plan, i);
                 }
         names = hosts_fold(j->config.hosts, left_out, n);
-        log_line(LOG_WARN,
-                 "no spare host is left: going on without %s, with %d rank%s on %d node%s", names,
-                 plan->world_size, plan->world_size == 1 ? "" : "s", plan->num_nodes,
+        log_line(LOG_WARN, "%sgoing on without %s, with %d rank%s on %d node%s",
+                 are_spares_wanted(j) ? "no spare host is left: " : "", names, plan->world_size,
+                 plan->world_size == 1 ? "" : "s", plan->num_nodes,
                  plan->num_nodes == 1 ? "" : "s");
         text = xasprintf("without %s", names);
         events_emit(j->config.events, (struct event){ .kind = EVENT_RUN_SHRUNK,
@@ -333,6 +366,16 @@ static bool go_on_smaller(struct job *j, struct plan *plan, size_t missing)
         free(names);
         free(left_out);
         return true;
+}
+
+static void tell_not_again(const struct job *j, const char *host)
+{
+        if (are_spares_wanted(j))
+                log_line(LOG_WARN,
+                         "no spare host can take the place of %s: the job is not started again",
+                         host);
+        else
+                log_line(LOG_WARN, "the job is not started again without %s", host);
 }
 
 /* Gives lost nodes' ranks to spare hosts, waits for lost nodes, or leaves them out.
@@ -358,10 +401,7 @@ static enum job_again replace_lost_nodes(struct job *j, struct plan *plan)
                 return JOB_AGAIN;
         for (size_t lost = 0; lost < j->cluster.n_nodes; lost++)
                 if (is_missing(j, plan, lost))
-                        log_line(LOG_WARN,
-                                 "no spare host can take the place of %s: the job is not started "
-                                 "again",
-                                 j->cluster.nodes[lost].host->name);
+                        tell_not_again(j, j->cluster.nodes[lost].host->name);
         return JOB_TOO_FEW_NODES;
 }
 
