@@ -80,6 +80,12 @@ exits 'a hold whose modules take long' 0
 for i in 1 2; do PYTHONPATH=$PWD hn "${on[@]}" --progress tty python3 -c 'pass'; done
 exits 'a run at once behind another one' 0
 ok 'tells that the hold is awaited' grep -aq '0/1 nodes ready, waiting for the hold, [0-9]' "$ERR"
+hn report
+has 'report calls the wait by its name' "$OUT" 'critical path: hold other.invalid '
+has 'also in the row of the node' "$OUT" 'C hold  A agent'
+PYTHONPATH=$PWD hn -v "${on[@]}" --progress plain --log-dir logs python3 -c 'pass'
+has 'so does a line' "$ERR" 'hnlaunch: hold 1/1 in '
+is 'and the event' "$(grep -c '"ev":"node.connected".*"text":"hold"' logs/latest/events.ndjson)" 1
 hn release
 ok 'the hold ends' wait_for no_hold
 nothing_left 'nothing is left'

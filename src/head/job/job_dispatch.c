@@ -692,7 +692,8 @@ static void on_node_changed(void *ctx, struct node *n, enum node_state was)
 
         switch (n->state) {
         case NODE_GREETING:
-                cluster_emit(c, EVENT_NODE_CONNECTED, n->index, -1, 0, NULL);
+                cluster_emit(c, EVENT_NODE_CONNECTED, n->index, -1, 0,
+                             j->config.remote && !j->attempt.number ? "hold" : NULL);
                 break;
         case NODE_READY:
                 if (was == NODE_GONE)

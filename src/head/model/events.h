@@ -16,7 +16,7 @@ enum event_kind {
         EVENT_RUN_START,  /* value = ranks, count = nodes */
         EVENT_NODE_PHASE, /* a link moves on: value = enum link_phase; text = the login waits, last
                              words */
-        EVENT_NODE_CONNECTED, /* the link is open */
+        EVENT_NODE_CONNECTED, /* the link is open; text = "hold": a hold was asked for it */
         EVENT_NODE_UPLOAD,    /* the agent is being sent */
         EVENT_NODE_READY,     /* HELLO has arrived */
         EVENT_PUSH_HASHING,   /* before anything is reached: value = bytes done */

@@ -138,6 +138,12 @@ static void end_phase(struct progress *p, const char *name, int64_t n, int64_t o
         say_live(line, NULL);
 }
 
+/* A hold may import modules before it gives its nodes away. */
+static const char *connect_name(const struct progress *p)
+{
+        return p->on_hold ? "hold" : "connect";
+}
+
 /* Ends the phase with the last node to connect, the slowest. With a failed node the launch may end,
  * so finish_nodes() has the line if the launch goes on. */
 static void finish_connect(struct progress *p, const struct event *e)
@@ -150,7 +156,7 @@ static void finish_connect(struct progress *p, const struct event *e)
         p->told.connect = true;
         if (p->o.n_hosts > 1)
                 snprintf(note, sizeof(note), "slowest %s", e->host);
-        end_phase(p, "connect", (int64_t)p->connected, (int64_t)p->o.n_hosts, note, e->us);
+        end_phase(p, connect_name(p), (int64_t)p->connected, (int64_t)p->o.n_hosts, note, e->us);
 }
 
 /* Ends the phase of agents, whose time begins when the last node was connected. */
@@ -223,7 +229,7 @@ static void finish_nodes(struct progress *p)
         if (!p->failed || !p->o.remote)
                 return;
         if (!p->told.connect)
-                end_phase(p, "connect", (int64_t)p->connected, all, "", p->connect_us);
+                end_phase(p, connect_name(p), (int64_t)p->connected, all, "", p->connect_us);
         if (!p->told.agents)
                 end_phase(p, "agent", (int64_t)p->ready, all, "", p->ready_us - p->connect_us);
         p->told.connect = p->told.agents = true;

@@ -270,6 +270,8 @@ static void take_node_event(struct story *s, const struct told_event *e)
         if ((reached || !strcmp(e->ev, "node.failed")) && *host && strcmp(host, n->host) != 0)
                 story_start_replace_host(s, n, host);
         if (!strcmp(e->ev, "node.connected"))
+                n->held = !strcmp(json_member(e->j, "text"), "hold");
+        if (!strcmp(e->ev, "node.connected"))
                 n->connected_us = e->us;
         else if (!strcmp(e->ev, "node.ready"))
                 n->ready_us = e->us;

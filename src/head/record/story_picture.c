@@ -131,7 +131,8 @@ static void put_start_row(const struct picture *p, const struct story *s,
         int64_t ordered_us = n->started_us < 0 ? -1 : s->starts.v[0].ordered_us;
 
         open_row(p, n->host, "", n->lost || n->failed);
-        put_bar(p, 'C', "connect", n->connected_us < 0 ? -1 : 0, n->connected_us);
+        put_bar(p, 'C', n->held ? "hold" : "connect", n->connected_us < 0 ? -1 : 0,
+                n->connected_us);
         put_bar(p, 'A', n->uploaded ? "agent, uploaded" : "agent", n->connected_us, n->ready_us);
         put_bar(p, 'P', "push", n->ready_us, n->pushed_us);
         put_bar(p, 'S', "start", ordered_us, n->started_us);

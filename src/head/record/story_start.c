@@ -95,6 +95,9 @@ static void add_phase(struct story_start *a, const struct story *s, const struct
                 p.rank = of_ranks ? (int)i : -1;
                 p.node = of_ranks ? s->node_of[i] : (int)i;
         }
+        /* The hold may have imported modules meanwhile. */
+        if (n_spans && f->letter == 'C' && s->nodes[p.node].held)
+                p.name = "hold";
         if (n_spans) {
                 qsort(spans, n_spans, sizeof(*spans), compare_spans);
                 p.median_us = spans[n_spans / 2];

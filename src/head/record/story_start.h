@@ -20,13 +20,14 @@ struct story_node {
         size_t n_ranks; /* in the newest attempt */
         bool uploaded, failed, lost;
         bool replaced; /* another host is in its place */
+        bool held;     /* a hold was asked for its agent */
         int64_t connected_us, ready_us, pushed_us;
         int64_t started_us, joined_us, ended_us; /* of the last rank there */
 };
 
 /* A step of the start, done with the last node or rank. */
 struct story_phase {
-        const char *name; /* "connect", "join" ... */
+        const char *name; /* "connect" or "hold", "join" ... */
         char letter;      /* 'C', 'J' ... */
         int64_t from_us, until_us;
         int node, rank;    /* the last; rank -1 = a node */

@@ -440,7 +440,8 @@ static void print_start_rows(struct buf *to, const struct story *s, size_t colum
         }
         if (shown < all->n_rows)
                 buf_printf(to, "and %zu more; --html shows all\n", all->n_rows - shown);
-        buf_printf(to, "C connect  A agent%s%sS start  J join  . waits for others\n",
+        buf_printf(to, "C %s  A agent%s%sS start  J join  . waits for others\n",
+                   all->n_rows && all->rows[0].held ? "hold" : "connect",
                    all->n_rows && all->rows[0].pushed_us >= 0 ? "  P push" : "",
                    wide < LEGEND_COLUMNS ? "\n" : "  ");
 }
