@@ -90,6 +90,14 @@ hn release
 ok 'the hold ends' wait_for no_hold
 nothing_left 'nothing is left'
 
+echo 'import threading, time; threading.Thread(target=time.sleep, args=(99,), daemon=True).start()' >threads.py
+PYTHONPATH=$PWD hn hold "${on[@]}" --warm python3:threads
+exits 'a hold whose module starts a thread' 0
+ok 'tells where the next step is' grep -q 'warning.HN641.*; hnlaunch explain HN641 tells what to do' "$ERR"
+lacks 'and has none to try in vain' "$ERR" 'try there'
+hn release
+ok 'the hold ends, too' wait_for no_hold
+
 # --- a hold that does not answer, is released twice, or is there already -------------------------------------
 
 hn hold "${on[@]}"

@@ -666,14 +666,18 @@ static bool is_node_settled(const struct hold *h, size_t i)
         return state == PREPARED_READY && (!h->config.warm || h->v[i].warmed || h->v[i].user);
 }
 
-/* Returns the command that shows the reason on node @i: "python3 -c 'import a, b'". */
-static char *format_import(const struct hold *h, size_t i)
+/* Returns the next step after the refusal @why of node @i: a failed import can be repeated there by
+ * hand, "try there: python3 -c 'import a, b'". */
+static char *format_next_step(const struct hold *h, size_t i, const char *why)
 {
         const struct warm_order *m = h->config.warm;
         const char *venv = h->config.venvs[i] ? h->config.venvs[i] : strv_env_get(&m->env, HN_VENV);
         CLEANUP(strv_finish) struct strv words = STRV_INIT;
         CLEANUP(buf_finish) struct buf order = BUF_INIT;
+        CLEANUP(free_textp) char *command = NULL;
 
+        if (strncmp(why, "cannot import ", 14) != 0)
+                return xstrdup("hnlaunch explain HN641 tells what to do");
         for (size_t k = 0; k < m->modules.n; k++)
                 buf_printf(&order, k ? ", %s" : "import %s", m->modules.v[k]);
         if (venv && !strchr(m->word, '/'))
@@ -682,7 +686,8 @@ static char *format_import(const struct hold *h, size_t i)
                 strv_push(&words, m->word);
         strv_push(&words, "-c");
         strv_push_mem(&words, buf_data(&order), buf_len(&order));
-        return shell_words_join(&words);
+        command = shell_words_join(&words);
+        return xasprintf("try there: %s", command);
 }
 
 /* Warns once of each reason, with its nodes, when the hold is ready; later ones would repeat it. */
@@ -692,7 +697,7 @@ static void tell_refusals(struct hold *h)
 
         for (size_t i = 0; i < n_hosts; i++) {
                 CLEANUP(free_textp) char *why = STEAL(&h->v[i].refusal), *hosts = NULL;
-                CLEANUP(free_textp) char *command = NULL;
+                CLEANUP(free_textp) char *next = NULL;
                 size_t n = 0;
 
                 if (!why)
@@ -705,10 +710,9 @@ static void tell_refusals(struct hold *h)
                         same[n++] = k;
                 }
                 hosts = hosts_fold(h->config.hosts, same, n);
-                command = format_import(h, i);
-                log_warning(HN_NOT_WARM,
-                            "%s: modules are not imported before the runs: %s; try there: %s",
-                            hosts, why, command);
+                next = format_next_step(h, i, why);
+                log_warning(HN_NOT_WARM, "%s: modules are not imported before the runs: %s; %s",
+                            hosts, why, next);
         }
         free(same);
 }

@@ -945,7 +945,8 @@ const struct error_id error_ids[] = {
           "modules are not imported before the runs (warning)",
           "The interpreter that --warm names cannot import the modules on a node, or cannot wait with them: a module has "
           "started a thread, or has opened a GPU. Runs start there as without --warm.",
-          "Try the import on the node: python3 -c 'import MODULE'. Leave modules out that start threads." },
+          "Try the import on the node: python3 -c 'import MODULE'. Leave modules out that start threads or open a GPU. "
+          "Where the interpreter is a script, name the Python that it starts." },
         /* options and configuration */
         { HN_UNKNOWN_OPTION,
           "unknown option",
