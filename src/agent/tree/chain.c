@@ -181,9 +181,9 @@ static int take_pack(struct chain *c, const struct frame *f)
         if (m.stream == c->stream && m.position == c->position) {
                 if (c->ring)
                         keep_pack(c, f);
-                push_receiver_take(c->push, &m);
                 c->position++;
-                pass_packs_on(c);
+                pass_packs_on(c); /* first: the nodes behind wait, the disk does not */
+                push_receiver_take(c->push, &m);
         }
         push_pack_finish(&m);
         return 0;
