@@ -2,7 +2,7 @@
 /*
  * A node is silent after min(3 s, half of --node-timeout) without a byte received, which is told
  * once, and lost after --node-timeout; the end of its connection is a loss at once (node.c).
- * beat_nodes() pings six times before a node is silent.
+ * beat_nodes() pings six times before a node is silent, and more often while files are pushed.
  *
  * A ping is a lease: the agent keeps its ranks for agent_limit_ms() after the newest ping, by the
  * time at which it was sent, then ends them (TERM, MSG_LOST_GRACE_MS, KILL). A silent node gets no
@@ -36,7 +36,8 @@
 #include "head/status/rank_table_text.h"
 
 enum {
-        BEATS = 6, /* until a node is silent */
+        BEATS = 6,      /* until a node is silent */
+        PUSH_BEATS = 3, /* so many times longer between two pings while files are pushed */
         SILENT_MS = 3000,
         LOCAL_TIMES = 20,
         PATIENCE_MS = 60000, /* with busy machines, and with disks */
@@ -52,6 +53,9 @@ uint64_t heartbeat_interval_ms(const struct heartbeat *h)
         uint64_t silent =
                 MIN((uint64_t)h->cluster->options->node_timeout_ms / 2, (uint64_t)SILENT_MS);
 
+        /* With more patience fewer pings do, and files need the network. */
+        if (h->pushing)
+                silent *= PUSH_BEATS;
         return MAX(silent / BEATS, MAX(pinged / NODES_PER_MS, (uint64_t)1));
 }
 
@@ -357,9 +361,10 @@ void heartbeat_suspend(struct heartbeat *h)
 
 void heartbeat_start(struct heartbeat *h, bool pushing)
 {
-        uint64_t ms = heartbeat_interval_ms(h);
+        uint64_t ms;
 
         h->pushing = pushing;
+        ms = heartbeat_interval_ms(h);
         h->beat_ns = clock_ns();
         h->attempt->outcome.pulse_ns = (int64_t)ms * 1000000;
         for (size_t i = 0; i < h->cluster->n_nodes; i++) {

@@ -52,6 +52,20 @@ TEST(ranks_are_dead_when_the_node_is_given_up)
         assert_int_equal(heartbeat_agent_ms(&w.heartbeat, &w.node), 23000);
 }
 
+TEST(a_node_is_pinged_often_enough_while_files_are_pushed)
+{
+        static const int64_t timeouts[] = { 100, 1000, 30000, 600000 };
+        struct world w;
+
+        for (size_t i = 0; i < ARRAY_SIZE(timeouts); i++) {
+                make_world(&w, timeouts[i], false);
+                w.heartbeat.pushing = true;
+                assert_true(heartbeat_interval_ms(&w.heartbeat) <= 1500);
+                assert_true(heartbeat_agent_ms(&w.heartbeat, &w.node) >
+                            10 * heartbeat_interval_ms(&w.heartbeat));
+        }
+}
+
 TEST(a_short_timeout_leaves_the_agent_two_thirds)
 {
         static const int64_t timeouts[] = { 100, 1000, 3000, 6000, 12000 };
