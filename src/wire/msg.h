@@ -19,7 +19,7 @@
 #include "wire/node_map.h"
 #include "wire/port_name.h"
 
-#define MSG_VERSION    7
+#define MSG_VERSION    8
 #define MSG_NO_RANK    UINT32_MAX
 #define MSG_EVERY_RANK (UINT32_MAX - 1)   /* all ranks of the node */
 #define MSG_MAGIC      "HNLAUNCH-AGENT\n" /* found by the head among the other output of a login */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A manifest has one encoding with two uses: as part of OFFER, and as the bytes whose SHA-256 names
- * the folder on the node. code_push_entry() rejects every path that could leave this folder
- * (push_path_is_safe()) and modes above 07777, because the agent creates files by these entries.
- * The receiver of a PACK reserves memory by push_pack_bytes(), so code_push_pack() limits the sum.
+ * A manifest has one encoding with three uses: as part of OFFER, as the bytes of a stream, and as
+ * the bytes whose SHA-256 names the folder on the node. code_push_entry() rejects every path that
+ * could leave this folder (push_path_is_safe()) and modes above 07777, because the agent creates
+ * files by these entries. The receiver of a PACK reserves memory by push_pack_bytes(), so
+ * code_push_pack() limits the sum.
  */
 #include "wire/push_msg.h"
 
@@ -54,6 +55,7 @@ void push_manifest_put(struct buf *b, const struct push_manifest *m)
         code_push_manifest(&CODEC_TO(b), (struct push_manifest *)m);
 }
 
+DEFINE_DECODE(push_manifest)
 DEFINE_FINISH(push_manifest)
 
 /* --- head -> agent ---------------------------------------------------------------------------- */
@@ -78,7 +80,8 @@ static void code_push_offer(struct codec *c, struct push_offer *m)
         codec_u32(c, &m->node);
         codec_u32(c, &m->silence_ms);
         codec_u8(c, &m->keep);
-        codec_u8(c, &m->full);
+        codec_u32(c, &m->later);
+        codec_require(c, m->later <= PUSH_MANIFEST_MAX);
         code_push_label(c, &m->label);
         code_push_manifest(c, &m->manifest);
 }

@@ -4,7 +4,7 @@
  *
  *   OFFER ->            the manifest: every folder, file (with its SHA-256) and link; or its hash
  *         <- WANT       the missing files, or the node of this run that fetches them; without
- *                       either: the manifest, which a second OFFER brings
+ *                       either: the manifest, which PACKs or a second OFFER bring
  *   PACK  -> ...        pieces of the missing files, one file after the other
  *         <- TAKEN ...  so many bytes of PACKs have been written: the sender's credit
  *         <- PUSHED     everything is in place and checked, or a failure
@@ -35,6 +35,7 @@
 #include "wire/frame.h"
 
 #define PUSH_NO_NODE UINT32_MAX
+#define PUSH_LIST    UINT32_MAX
 /* The time of all files on the nodes: 2000-01-01, which zip, make and Python's caches accept. */
 #define PUSH_FILE_TIME 946684800
 
@@ -76,6 +77,8 @@ struct push_manifest {
 
 /* Appends the bytes whose SHA-256 names the whole manifest. */
 void push_manifest_put(struct buf *b, const struct push_manifest *m);
+/* Decodes these bytes, the body of @f. */
+int push_manifest_decode(struct push_manifest *m, const struct frame *f, struct error *err);
 void push_manifest_finish(struct push_manifest *m);
 /* True for a path that stays below its folder. */
 bool push_path_is_safe(const char *path);
@@ -109,7 +112,8 @@ struct push_offer {
         uint32_t node;       /* this node's number, as in WANT.holder */
         uint32_t silence_ms; /* the head is lost after so long without a word; 0 = never */
         uint8_t keep;        /* after the job, too; staged files stay in any case */
-        uint8_t full;        /* with the manifest; else the agent may ask for it */
+        uint32_t later;      /* bytes of the manifest, which comes later, in PACKs or in a second
+                              * OFFER, if the agent asks for it; 0 = it is here */
         struct push_label label;
         struct push_manifest manifest;
 };
@@ -126,15 +130,16 @@ struct push_want {
         uint32_t n;
 };
 
-/* Bytes of a file, at a place that the receiver does not have to be told before. */
+/* Bytes of a file, at a place that the receiver does not have to be told before; or bytes of the
+ * manifest. */
 struct push_piece {
-        uint32_t entry;
+        uint32_t entry; /* PUSH_LIST: the manifest */
         uint64_t offset;
         uint32_t len; /* 0 only for an empty file */
 };
 
 /* The next pieces of a stream: all files that the nodes of a chain miss, in the order of the
- * manifest. A node skips files that it has, and PACKs that it had before. */
+ * manifest, or the manifest. A node skips what it has, and PACKs that it had before. */
 struct push_pack {
         uint32_t stream;   /* chosen by the head, larger than those before */
         uint32_t position; /* in the stream: 0, 1, ... */

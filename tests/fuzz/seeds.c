@@ -437,7 +437,6 @@ static void seed_pushes(struct buf *b)
         struct push_offer offer = { .run_id = "k3f9a",
                                     .node = 1,
                                     .silence_ms = 30000,
-                                    .full = 1,
                                     .label = { PUSH_VENV, 1 << 30, { 3, 4 }, x, { l, 7, { 5 } } },
                                     .manifest = { entries, ARRAY_SIZE(entries) } };
         struct staged_copy copy = { .folder = x,

@@ -30,6 +30,15 @@ push --push data cmp data/two data/two
 exits 'what is kept is found' 0
 is 'and nothing is sent' "$(uploads)" 0
 
+# A long list passes from node to node before it is known who shares what.
+mkdir many
+seq -f 'many/a-file-with-a-name-of-some-length-%05g' 5000 | xargs touch
+echo words >many/words
+push --push many --label none sh -c 'ls many | wc -l; cat many/words'
+exits 'a push with a long list gives 0' 0
+is 'with a long list: all nodes have the files' "$(sort "$OUT" | uniq -c | awk '{ print $1, $2 }' | xargs)" '5 5001 5 words'
+is 'with a long list: nothing is left' "$(find "$TMP/cache" -path '*hnlaunch-stage-*' -name many)" ''
+
 # Two jobs use one folder: the one that ends first takes nothing away.
 rm -r "$TMP/cache/hnlaunch-stage-0"
 lab_start -w node001,node002 --push data sh -c "touch $TMP/on-\$HN_RANK; while [ ! -e $TMP/go ]; do sleep 0.05; done; cat data/two"

@@ -62,6 +62,20 @@ no_port() {
 }
 ok 'no port is open any more' no_port
 
+# So does a list of files that is large for so many nodes.
+mkdir many
+seq -f 'many/a-file-with-a-name-of-some-length-%05g' 5000 | xargs touch
+list_of_many() { # NAME LEAST MOST
+    local from to
+    from=$(head_sent)
+    push -H "$TMP/hosts.txt" --push many --label none sh -c 'ls many | wc -l'
+    to=$(head_sent)
+    exits "$1" 0
+    is "$1: each node has all files" "$(uniq -c "$OUT" | awk '{ print $1, $2 }')" '5 5000'
+    ok "$1: the login node sends it as often as it must ($((to - from)) bytes)" test $((to - from)) -gt "$2" -a $((to - from)) -lt "$3"
+}
+list_of_many 'a list of 480 kB' 50000 900000
+
 # What compresses goes compressed, once the network is the limit.
 lab run tc qdisc replace dev br0 root tbf rate 40mbit burst 64k latency 200ms
 yes 'words that repeat' | head -c 6000000 >words
@@ -88,6 +102,7 @@ if lab exec node003 sh -c 'ip rule add pref 10 lookup local && ip rule del pref 
     arrived 'a firewall' 5
     has '... is told with -v' "$ERR" 'node003 gets files from here: node002 does not reach it'
     is '... is served by the login node' "$(uplink)" '12.0 MB'
+    list_of_many 'a list behind a firewall' 50000 1400000
     lab exec node003 ip rule del pref 5
 else
     skip 'a firewall' 'the kernel has no rules of ports'
@@ -97,6 +112,18 @@ fi
 shape() { lab exec "$1" tc qdisc replace dev eth0 root tbf rate "$2" burst 64k latency 200ms; }
 lab run tc qdisc replace dev br0 root tbf rate 16mbit burst 64k latency 200ms
 under_way() { lab exec "$1" sh -c "ls $TMP/cache/hnlaunch-stage-0/file/* | wc -l | grep -qE '[1-9][0-9]'"; }
+
+# ... while the list is on its way: node003 has a part.
+lab run tc qdisc replace dev br0 root tbf rate 400kbit burst 16k latency 200ms
+has_part() { [[ $(link "$1" | cut -d' ' -f1) -gt $2 ]]; }
+lab_start -v -w node001,node002,node003,node004,node005 --nodes 4 --spares 1 --push many --label none sh -c 'ls many | wc -l'
+ok 'a list is on its way' wait_for has_part node003 $(($(link node003 | cut -d' ' -f1) + 60000))
+lab exec node002 pkill -KILL -x 'agent-.*'
+lab run tc qdisc replace dev br0 root tbf rate 16mbit burst 64k latency 200ms
+finish
+exits 'a node is killed that passes the list on' 0
+is '... and each node has all files' "$(uniq -c "$OUT" | awk '{ print $1, $2 }')" '4 5000'
+
 from=$(head_sent)
 lab_start -v -w node001,node002,node003,node004,node005 --nodes 4 --spares 1 --push data --label none sh -c "$SUMS"
 ok 'files are on their way' wait_for under_way node004

@@ -156,7 +156,8 @@ class Order:
         files = b"".join(bytes([2]) + u32(0o644) + text("file%d" % i) + struct.pack("<Q", size) + bytes(32)
                          for i, size in enumerate([0, 5, 300000]))
         full = self.r.randrange(4) > 0
-        head = (text("order") + u32(0, self.r.choice([0, 60000])) + bytes([0, full, self.r.randrange(3)]) + bytes(8 + 32) +
+        later = 0 if full else self.r.choice([4, 300, 24 << 20, 2**32 - 1])
+        head = (text("order") + u32(0, self.r.choice([0, 60000])) + bytes([0]) + u32(later) + bytes([self.r.randrange(3)]) + bytes(8 + 32) +
                 text("/from") + text(self.r.choice(["", "/bin/sh", "/nothing"])) + bytes(8 + 32))
         if not full:
             return OFFER, head + u32(0)
@@ -166,7 +167,7 @@ class Order:
     def pack(self):
         size = self.r.choice([0, 5, 15000])
         return PACK, (u32(self.r.randrange(1, 3), self.r.choice([0, 0, 1, 7])) + bytes([self.r.choice([0, 0, 1])]) + u32(1) +
-                      u32(self.r.randrange(5)) + struct.pack("<Q", self.r.choice([0, 0, 5, 2**63])) + u32(size) + bytes(size))
+                      u32(self.r.choice([0, 1, 2, 3, 4, 2**32 - 1])) + struct.pack("<Q", self.r.choice([0, 0, 5, 2**63])) + u32(size) + bytes(size))
 
     def chain(self):
         return CHAIN, (u32(self.r.randrange(9), self.r.randrange(1, 3), self.r.choice([0, 1, 9])) + bytes([self.r.randrange(8), self.r.randrange(2)]) +

@@ -96,7 +96,7 @@ void file_cache_offer(struct file_cache *s, struct push_offer *offer)
         s->offer = *offer;
         *offer = (struct push_offer){ 0 };
         /* The id is that of the whole manifest: equal offers share a folder, others never meet. */
-        if (s->offer.full) {
+        if (!s->offer.later) {
                 push_manifest_put(&b, &s->offer.manifest);
                 crypto_hash_sha256(s->offer.label.sha, buf_data(&b), buf_len(&b));
         }
@@ -501,7 +501,7 @@ int file_cache_look(struct file_cache *s, bool take_over, uint32_t *ret_holder, 
 {
         if (is_staged(s) && !s->whole && find_other_whole(s))
                 return 0;
-        if (!s->offer.full)
+        if (s->offer.later)
                 return FILE_CACHE_UNKNOWN;
         if (s->root) /* a later look, at the place found before */
                 return prepare_place(s, take_over, ret_holder, ret);

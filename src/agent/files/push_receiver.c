@@ -3,8 +3,9 @@
  * OFFER starts a push: the manifest goes to the file cache, which links the contents already there
  * and lists missing contents. The answer is WANT with the missing entries, or with another node of
  * the run, fetching into the same (shared) folder; LOOK asks again later. PACKs come from the head
- * or from another node (agent/tree/chain.h). Exactly one PUSHED ends the push, with the folder or
- * with the first failure; pieces after a failure are dropped.
+ * or from another node (agent/tree/chain.h), with the manifest first if the OFFER was without one.
+ * Exactly one PUSHED ends the push, with the folder or with the first failure; pieces after a
+ * failure are dropped.
  */
 
 #include "agent/files/push_receiver.h"
@@ -35,6 +36,7 @@ struct push_receiver {
         struct file_cache *cache; /* of the last offer, one of: */
         struct file_cache caches[PUSH_USES];
         bool offered[PUSH_USES];
+        struct buf list; /* the manifest of @cache, as far as PACKs have brought it */
         struct uplink *up;
         void (*changed)(void *ctx);
         void *ctx;
@@ -102,8 +104,8 @@ static void look_for_files(struct push_receiver *p, bool take_over)
 /* Tells whether the offer brings the manifest that was asked for. */
 static bool is_second_half(const struct push_receiver *p, const struct push_offer *m)
 {
-        return p->state == PUSH_FETCHING && m->label.use == p->cache->offer.label.use && m->full &&
-               !p->cache->offer.full;
+        return p->state == PUSH_FETCHING && m->label.use == p->cache->offer.label.use &&
+               !m->later && p->cache->offer.later;
 }
 
 void push_receiver_on_offer(void *receiver, const struct frame *f)
@@ -125,6 +127,7 @@ void push_receiver_on_offer(void *receiver, const struct frame *f)
         p->state = PUSH_FETCHING;
         p->cache = &p->caches[m.label.use];
         p->offered[m.label.use] = true;
+        buf_finish(&p->list); /* the bytes of a list that failed */
         file_cache_offer(p->cache, &m);
         p->changed(p->ctx);
         look_for_files(p, false);
@@ -150,16 +153,47 @@ static bool unpack_pieces(const struct push_pack *m, unsigned char *to, size_t l
         return true;
 }
 
+/* Takes the next bytes of the manifest, and looks for the files once it is whole. */
+static void take_manifest(struct push_receiver *p, const struct push_piece *e, const void *data)
+{
+        struct push_offer *offer = &p->cache->offer, m = *offer;
+        unsigned char sha[PUSH_SHA];
+        struct frame f;
+
+        if (e->offset != buf_len(&p->list))
+                return;
+        buf_append(&p->list, data, e->len);
+        if (buf_len(&p->list) < offer->later)
+                return;
+        f = (struct frame){ .body = buf_data(&p->list), .len = buf_len(&p->list) };
+        crypto_hash_sha256(sha, f.body, f.len);
+        if (memcmp(sha, offer->label.sha, PUSH_SHA) != 0 ||
+            push_manifest_decode(&m.manifest, &f, NULL) < 0) {
+                refuse_push(p, "a damaged list of files");
+                return;
+        }
+        buf_finish(&p->list);
+        m.later = 0;
+        *offer = (struct push_offer){ 0 }; /* @m has its strings */
+        file_cache_offer(p->cache, &m);
+        look_for_files(p, false);
+}
+
 void push_receiver_take(struct push_receiver *p, const struct push_pack *m)
 {
+        bool list = m->n && m->pieces[0].entry == PUSH_LIST;
         unsigned char bytes[PUSH_PACK_MAX], *data = bytes;
         struct pushed failure;
 
         /* On the way when the push failed; or out of turn, without a place for the files. */
-        if (p->state != PUSH_FETCHING || !p->cache->tree)
+        if (p->state != PUSH_FETCHING || (list ? !p->cache->offer.later : !p->cache->tree))
                 return;
         if (!unpack_pieces(m, bytes, push_pack_bytes(m))) {
                 refuse_push(p, "a damaged piece of a file");
+                return;
+        }
+        if (list) {
+                take_manifest(p, m->pieces, bytes);
                 return;
         }
         for (uint32_t i = 0; i < m->n; i++) {
@@ -201,6 +235,7 @@ void push_receiver_close(struct push_receiver *p)
                 free(left);
                 p->offered[i] = false;
         }
+        buf_finish(&p->list);
         p->state = PUSH_NONE;
 }
 

@@ -2,16 +2,19 @@
 /*
  * The way of a node: NOT -> QUEUED -> OFFERED -> SENDING -> DONE, or FAILED.
  *
- * An OFFER carries the manifest, or, for files that may be on the node already (manifest.use), the
- * manifest's hash; an agent without this manifest asks for the whole. The agent answers with the
- * missing files (WANT, then SENDING), with the node which already fetches into the same file system
- * (WANT with a holder, then SHARED), or with PUSHED when no file is missing. A SHARED node is told
- * to look again when the holder is DONE.
+ * An OFFER carries the manifest, or the manifest's hash: for files that may be on the node already
+ * (manifest.use), and for a manifest that is large for so many nodes. An agent without this
+ * manifest asks for the whole, which comes by a second OFFER, or, when large, as a stream in a row
+ * (LISTLESS, then LISTING). The agent answers with the missing files (WANT, then SENDING),
+ * with the node which already fetches into the same file system (WANT with a holder, then SHARED),
+ * or with PUSHED when no file is missing. A SHARED node is told to look again when the holder is
+ * DONE.
  *
- * When all OFFERs are answered, or no answer has come for BATCH_MS, the nodes in SENDING get a
- * stream: a row of nodes that pass it on (push_chain.c), for all files that any of them misses; or
- * for few bytes, or a single node, each is served from here. A node that is served gets PACKs while
- * it has credit, and returns the credit by TAKEN once it has stored them and passed them on.
+ * When all OFFERs are answered, or no answer has come for BATCH_MS, the nodes in LISTLESS and
+ * SENDING get a stream: a row of nodes that pass it on (push_chain.c), for all files that any of
+ * them misses; or for few bytes, or a single node, each is served from here. A node leaves the row
+ * of the manifest before it joins the row of the files. A node that is served gets PACKs while it
+ * has credit, and returns the credit by TAKEN once it has stored them and passed them on.
  *
  * in[] counts the nodes in each state: the condition to wait on is checked in every turn of the
  * loop and must not look at every node.
@@ -38,16 +41,19 @@ enum {
         WINDOW_MAX = 4 << 20, /* 80 MB/s over 50 ms */
         WAITING = 128 << 10,  /* bytes under way that tell that the network is the limit */
         CHAIN_MIN = 1 << 20,  /* bytes saved here for which nodes open ports */
+        LIST_MIN = 256 << 10, /* the same for manifests: many bytes follow */
         OFFERS = 64 << 20,    /* bytes of manifests under way together */
         BATCH_MS = 1000,
         TICK_MS = 100,
 };
 
 enum push_state {
-        PUSH_NOT,     /* takes no part */
-        PUSH_QUEUED,  /* to be offered */
-        PUSH_OFFERED, /* owes an answer */
-        PUSH_SHARED,  /* another node fetches into the same file system */
+        PUSH_NOT,      /* takes no part */
+        PUSH_QUEUED,   /* to be offered */
+        PUSH_OFFERED,  /* owes an answer */
+        PUSH_LISTLESS, /* has asked for the manifest, which is to come through a row */
+        PUSH_LISTING,  /* gets the manifest so, and owes an answer */
+        PUSH_SHARED,   /* another node fetches into the same file system */
         PUSH_SENDING,
         PUSH_DONE,
         PUSH_FAILED,
@@ -57,6 +63,7 @@ enum push_state {
 /* A stream and what is known of it. */
 struct sent_stream {
         struct pack_stream *packs;
+        bool list;      /* of the manifest */
         size_t nodes;   /* that get it */
         uint32_t taken; /* PACKs that some node has */
 };
@@ -71,7 +78,7 @@ struct job_push_node {
         uint64_t sent;          /* bytes of files, from here */
         int64_t credit, window; /* bytes that may be sent now, and with nothing under way */
         bool taking_over;       /* was told to fetch, whatever other nodes do */
-        bool full;              /* has asked for the manifest */
+        bool full;              /* has the manifest, or is to get the whole */
         struct pushed *result;  /* NULL = not yet */
 };
 
@@ -87,8 +94,9 @@ struct job_push {
         struct push_chain *chain;
         size_t in[PUSH_STATES]; /* nodes, by state */
         size_t queue;           /* no earlier node is queued */
-        size_t batch;           /* nodes in SENDING without a stream */
+        size_t batch;           /* nodes in LISTLESS and SENDING without the stream for this */
         int64_t batch_ns;       /* when the last of them came */
+        bool row_of_list;       /* the manifest is large for so many nodes */
         uint32_t streams;       /* so far, of all uses; of PUSH_RANKS alone */
         uint64_t wanted;        /* bytes, of all nodes */
         struct error source;    /* why a file cannot be read any more */
@@ -98,6 +106,23 @@ struct job_push {
 static struct job_push_node *state_of(const struct job_push *p, const struct node *n)
 {
         return &p->nodes[n->index];
+}
+
+static bool owes_answer(const struct job_push_node *s)
+{
+        return s->state == PUSH_OFFERED || s->state == PUSH_LISTING;
+}
+
+/* Whether the node may have a claim, for which others wait. */
+static bool may_fetch(const struct job_push *p, size_t node)
+{
+        return node < p->cluster->n_nodes &&
+               (owes_answer(&p->nodes[node]) || p->nodes[node].state == PUSH_SENDING);
+}
+
+static bool gets_files(const struct job_push_node *s)
+{
+        return s->stream && !s->stream->list;
 }
 
 /* All changes of a state go this way: in[] has to stay right. */
@@ -150,20 +175,31 @@ static void offer_next(struct job_push *p)
         struct push_offer m = { .keep = p->cluster->options->keep, .label = p->manifest->label };
 
         snprintf(m.run_id, sizeof(m.run_id), "%s", p->run_id);
-        for (; p->in[PUSH_QUEUED] && p->in[PUSH_OFFERED] < most; p->queue++) {
+        for (; p->in[PUSH_QUEUED]; p->queue++) {
+                struct job_push_node *s = &p->nodes[p->queue];
                 struct node *n = &p->cluster->nodes[p->queue];
 
-                if (p->nodes[p->queue].state != PUSH_QUEUED)
+                if (s->state != PUSH_QUEUED)
                         continue;
+                s->full |= m.label.use == PUSH_RANKS && !p->row_of_list;
+                if (s->full && p->in[PUSH_OFFERED] >= most)
+                        break;
                 m.node = (uint32_t)n->index;
-                m.full = m.label.use == PUSH_RANKS || state_of(p, n)->full;
-                m.manifest = m.full ? p->manifest->manifest : (struct push_manifest){ 0 };
+                m.later = s->full ? 0 : (uint32_t)p->manifest->wire_bytes;
+                m.manifest = s->full ? p->manifest->manifest : (struct push_manifest){ 0 };
                 /* Without a ping for so long the agent takes the head for lost. */
                 m.silence_ms = heartbeat_agent_ms(p->heartbeat, n);
                 push_offer_encode(&n->out, &m);
-                set_push_state(p, state_of(p, n), PUSH_OFFERED);
+                set_push_state(p, s, PUSH_OFFERED);
                 node_flush(n);
         }
+}
+
+/* Has the manifest offered again, as a whole. */
+static void queue_again(struct job_push *p, size_t node)
+{
+        set_push_state(p, &p->nodes[node], PUSH_QUEUED);
+        p->queue = MIN(p->queue, node);
 }
 
 /* Lets a SHARED node look for the files, and fetch after a failure of the holder. */
@@ -189,7 +225,7 @@ static bool send_next_pack(struct job_push *p, struct node *n, struct job_push_n
                 p->source_error = r;
                 return false;
         }
-        s->sent += (uint64_t)r;
+        s->sent += s->stream->list ? 0 : (uint64_t)r;
         s->credit -= (int64_t)(buf_len(&n->out) - before);
         return true;
 }
@@ -238,11 +274,13 @@ static void drop_stream(void *ctx, size_t node)
 
 /* --- streams --- */
 
-static struct sent_stream *create_stream(struct job_push *p, const uint32_t *entries, uint32_t n)
+static struct sent_stream *create_stream(struct job_push *p, size_t row, const uint32_t *entries,
+                                         uint32_t n)
 {
         struct sent_stream *t = xcalloc(1, sizeof(*t));
 
-        t->packs = pack_stream_create(p->manifest, ++p->all[PUSH_RANKS]->streams, entries, n);
+        t->packs = pack_stream_create(p->manifest, ++p->all[PUSH_RANKS]->streams, row, entries, n);
+        t->list = *entries == PUSH_LIST;
         return t;
 }
 
@@ -265,7 +303,7 @@ static struct sent_stream *create_common_stream(struct job_push *p, const size_t
         for (uint32_t k = 0; k < p->manifest->manifest.n; k++)
                 if (missing[k])
                         entries[many++] = k;
-        t = create_stream(p, entries, many);
+        t = create_stream(p, n, entries, many);
         free(entries);
         free(missing);
         return t;
@@ -279,46 +317,82 @@ static void serve_batch(struct job_push *p, const size_t *nodes, size_t n)
                 struct sent_stream *last = i ? p->nodes[nodes[i - 1]].stream : NULL;
 
                 if (!last || !pack_stream_is_of(last->packs, want->entries, want->n))
-                        last = create_stream(p, want->entries, want->n);
+                        last = create_stream(p, 1, want->entries, want->n);
                 give_stream(p, nodes[i], last);
         }
         for (size_t i = 0; i < n; i++)
                 serve_node(p, nodes[i], 0);
 }
 
-/* Gives a stream to the nodes that wait for one. */
-static void begin_batch(struct job_push *p)
+static void begin_common_stream(struct job_push *p, struct sent_stream *t, const size_t *nodes,
+                                size_t n)
+{
+        for (size_t i = 0; i < n; i++)
+                give_stream(p, nodes[i], t);
+        push_chain_begin(p->chain, t->packs, nodes, n);
+}
+
+/* Sends the manifest. */
+static void send_list(struct job_push *p, const size_t *nodes, size_t n)
+{
+        static const uint32_t list = PUSH_LIST;
+
+        for (size_t i = 0; i < n; i++)
+                if (n > 1)
+                        set_push_state(p, &p->nodes[nodes[i]], PUSH_LISTING);
+                else
+                        queue_again(p, nodes[i]);
+        if (n > 1)
+                begin_common_stream(p, create_stream(p, n, &list, 1), nodes, n);
+        offer_next(p);
+}
+
+/* Sends missing files. */
+static void send_files(struct job_push *p, const size_t *nodes, size_t n)
+{
+        uint64_t wanted = 0, most = 0;
+
+        for (size_t i = 0; i < n; i++) {
+                wanted += p->nodes[nodes[i]].wanted;
+                most = MAX(most, p->nodes[nodes[i]].wanted);
+                push_chain_forget(p->chain, nodes[i]); /* the row of the manifest */
+        }
+        if (wanted - most < CHAIN_MIN)
+                serve_batch(p, nodes, n);
+        else
+                begin_common_stream(p, create_common_stream(p, nodes, n), nodes, n);
+}
+
+/* Gives a stream to the nodes in a state that wait for one. */
+static void begin_batch_of(struct job_push *p, enum push_state state,
+                           void (*begin)(struct job_push *p, const size_t *nodes, size_t n))
 {
         size_t *nodes = xcalloc(p->cluster->n_nodes, sizeof(*nodes)), n = 0;
-        uint64_t wanted = 0, most = 0;
-        struct sent_stream *t;
 
-        for (size_t i = 0; i < p->cluster->n_nodes && p->batch; i++) {
-                if (p->nodes[i].state != PUSH_SENDING || p->nodes[i].stream ||
-                    p->cluster->nodes[i].state != NODE_READY)
-                        continue;
-                nodes[n++] = i;
-                wanted += p->nodes[i].wanted;
-                most = MAX(most, p->nodes[i].wanted);
-        }
-        p->batch = 0;
-        if (wanted - most < CHAIN_MIN) {
-                serve_batch(p, nodes, n);
-        } else {
-                t = create_common_stream(p, nodes, n);
-                for (size_t i = 0; i < n; i++)
-                        give_stream(p, nodes[i], t);
-                push_chain_begin(p->chain, t->packs, nodes, n);
-        }
+        for (size_t i = 0; i < p->cluster->n_nodes && p->in[state]; i++)
+                if (p->nodes[i].state == state && !gets_files(&p->nodes[i]) &&
+                    p->cluster->nodes[i].state == NODE_READY)
+                        nodes[n++] = i;
+        begin(p, nodes, n);
         free(nodes);
+}
+
+/* One node more waits for a stream. */
+static void await_batch(struct job_push *p)
+{
+        p->batch++;
+        p->batch_ns = clock_ns();
 }
 
 /* Waits for answers of other nodes, but not long for the last ones. */
 static void begin_batch_if_due(struct job_push *p)
 {
-        if (p->batch && ((!p->in[PUSH_OFFERED] && !p->in[PUSH_QUEUED]) ||
-                         clock_ns() - p->batch_ns > BATCH_MS * INT64_C(1000000)))
-                begin_batch(p);
+        if (!p->batch || ((p->in[PUSH_OFFERED] || p->in[PUSH_QUEUED] || p->in[PUSH_LISTING]) &&
+                          clock_ns() - p->batch_ns <= BATCH_MS * INT64_C(1000000)))
+                return;
+        p->batch = 0;
+        begin_batch_of(p, PUSH_LISTLESS, send_list);
+        begin_batch_of(p, PUSH_SENDING, send_files);
 }
 
 /* --- answers --- */
@@ -326,20 +400,15 @@ static void begin_batch_if_due(struct job_push *p)
 /* Lets SHARED nodes look again whose holder does not fetch any more. */
 static void wake_sharing_nodes(struct job_push *p)
 {
-        for (size_t i = 0; i < p->cluster->n_nodes && p->in[PUSH_SHARED]; i++) {
-                uint32_t holder = p->nodes[i].want.holder;
-
-                if (p->nodes[i].state == PUSH_SHARED &&
-                    (holder >= p->cluster->n_nodes || (p->nodes[holder].state != PUSH_OFFERED &&
-                                                       p->nodes[holder].state != PUSH_SENDING)))
+        for (size_t i = 0; i < p->cluster->n_nodes && p->in[PUSH_SHARED]; i++)
+                if (p->nodes[i].state == PUSH_SHARED && !may_fetch(p, p->nodes[i].want.holder))
                         order_second_look(p, &p->cluster->nodes[i]);
-        }
 }
 
 /* Whether the node may still ask for the manifest. */
 static bool may_ask_manifest(const struct job_push *p, const struct node *n)
 {
-        return p->manifest->label.use != PUSH_RANKS && !state_of(p, n)->full;
+        return !state_of(p, n)->full;
 }
 
 /* Whether the answer makes sense: some files of the manifest, or another node as the holder. */
@@ -364,13 +433,12 @@ static void begin_sharing(struct job_push *p, struct node *n)
 {
         struct job_push_node *s = state_of(p, n);
         uint32_t holder = s->want.holder;
-        enum push_state other = holder < p->cluster->n_nodes ? p->nodes[holder].state : PUSH_NOT;
 
         log_line(LOG_INFO, "%s shares its file system with %s", n->host->name,
                  holder < p->cluster->n_nodes ? p->cluster->nodes[holder].host->name
                                               : "an unknown node");
         set_push_state(p, s, PUSH_SHARED);
-        if (other != PUSH_OFFERED && other != PUSH_SENDING)
+        if (!may_fetch(p, holder))
                 order_second_look(p, n);
 }
 
@@ -382,18 +450,21 @@ static int take_want(struct job_push *p, struct node *n, const struct frame *f, 
         if (push_want_decode(&m, f, err) < 0)
                 return -err->code;
         s = state_of(p, n);
-        if (s->state != PUSH_OFFERED || !wants_files(p, n, &m)) {
+        if (!owes_answer(s) || !wants_files(p, n, &m)) {
                 push_want_finish(&m);
                 return err_set(err, EPROTO, "message out of turn: WANT %s",
-                               s->state == PUSH_OFFERED ? "of no files to be sent"
-                                                        : "without an OFFER");
+                               owes_answer(s) ? "of no files to be sent" : "without an OFFER");
         }
         push_want_finish(&s->want);
         s->want = m;
         if (m.holder == PUSH_NO_NODE && !m.n) {
                 s->full = true;
-                set_push_state(p, s, PUSH_QUEUED);
-                p->queue = MIN(p->queue, (size_t)n->index);
+                if (p->row_of_list) {
+                        set_push_state(p, s, PUSH_LISTLESS);
+                        await_batch(p);
+                } else {
+                        queue_again(p, (size_t)n->index);
+                }
         } else if (m.holder != PUSH_NO_NODE) {
                 begin_sharing(p, n);
         } else {
@@ -402,9 +473,9 @@ static int take_want(struct job_push *p, struct node *n, const struct frame *f, 
                 for (uint32_t i = 0; i < m.n; i++)
                         s->wanted += p->manifest->manifest.v[m.entries[i]].size;
                 p->wanted += s->wanted;
-                p->batch++;
-                p->batch_ns = clock_ns();
+                await_batch(p);
         }
+        push_chain_done(p->chain, (size_t)n->index);
         offer_next(p);
         begin_batch_if_due(p);
         return 0;
@@ -458,12 +529,12 @@ static int take_pushed(struct job_push *p, struct node *n, const struct frame *f
                 return -err->code;
         if (s->state == PUSH_FAILED && m.error)
                 return 0;
-        if (s->state != PUSH_OFFERED && s->state != PUSH_SENDING &&
-            !(s->state == PUSH_DONE && m.error))
+        if (!owes_answer(s) && s->state != PUSH_SENDING &&
+            !((s->state == PUSH_DONE || s->state == PUSH_LISTLESS) && m.error))
                 return err_set(err, EPROTO, "message out of turn: PUSHED without an OFFER");
-        if (s->state == PUSH_SENDING && !s->stream && !m.error)
+        if (s->state == PUSH_SENDING && !gets_files(s) && !m.error)
                 return err_set(err, EPROTO, "message out of turn: PUSHED before anything was sent");
-        from = push_chain_source(p->chain, (size_t)n->index);
+        from = gets_files(s) ? push_chain_source(p->chain, (size_t)n->index) : -1;
         if (!s->result)
                 s->result = xcalloc(1, sizeof(*s->result));
         *s->result = m;
@@ -533,7 +604,7 @@ static uint64_t count_taken(const struct job_push *p)
 
                 if (s->state == PUSH_SENDING)
                         taken -= s->wanted;
-                if (s->state == PUSH_SENDING && s->stream)
+                if (s->state == PUSH_SENDING && gets_files(s))
                         taken += (uint64_t)((double)s->wanted * s->stream->taken /
                                             pack_stream_packs(s->stream->packs));
         }
@@ -598,6 +669,7 @@ static size_t queue_nodes(struct job_push *p, const struct plan *plan)
                 if (p->nodes[i].state == PUSH_QUEUED)
                         p->nodes[i].credit = p->nodes[i].window =
                                 MIN(MAX(MEMORY / (int64_t)n, WINDOW_MIN), WINDOW_MAX);
+        p->row_of_list = n && (n - 1) * p->manifest->wire_bytes >= LIST_MIN;
         return n;
 }
 
@@ -607,25 +679,26 @@ enum job_step job_push_run(struct job_push *p, const struct plan *plan, struct m
         const size_t *in = p->in;
         bool replaces = options_replace_nodes(p->cluster->options);
         bool offered, busy, lost;
-        size_t n;
+        size_t n, under_way = 0;
 
         p->manifest = m;
         n = queue_nodes(p, plan);
-        if (!n && !in[PUSH_OFFERED] && !in[PUSH_SENDING] && !in[PUSH_SHARED])
+        for (int i = PUSH_OFFERED; i <= PUSH_SENDING; i++)
+                under_way += in[i];
+        if (!n && !under_way)
                 return JOB_DONE;
-        events_emit(p->cluster->events,
-                    (struct event){ .kind = EVENT_PUSH_START,
-                                    .node = -1,
-                                    .rank = -1,
-                                    .value = (int64_t)m->bytes,
-                                    .count = (int64_t)(n + in[PUSH_OFFERED] + in[PUSH_SENDING] +
-                                                       in[PUSH_SHARED]) });
+        events_emit(p->cluster->events, (struct event){ .kind = EVENT_PUSH_START,
+                                                        .node = -1,
+                                                        .rank = -1,
+                                                        .value = (int64_t)m->bytes,
+                                                        .count = (int64_t)(n + under_way) });
         heartbeat_start(p->heartbeat, true);
         uv_timer_start(&p->timer, tick, TICK_MS, TICK_MS);
         wake_sharing_nodes(p);
         offer_next(p);
         for (;;) {
-                offered = in[PUSH_QUEUED] || in[PUSH_OFFERED];
+                offered = in[PUSH_QUEUED] || in[PUSH_OFFERED] || in[PUSH_LISTLESS] ||
+                          in[PUSH_LISTING];
                 busy = in[PUSH_SENDING] || in[PUSH_SHARED];
                 lost = has_lost_node(p);
                 /* After a failure only nodes with an open offer are waited for: the same failure

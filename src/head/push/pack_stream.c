@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cut_pack() walks over the list of files and decides alone by their sizes what a PACK has, so
+ * cut_pack() walks over the list of entries and decides alone by their sizes what a PACK has, so
  * that each walk from the beginning cuts alike. The ring keeps whole frames by their position:
  * nodes that are served side by side share the work of reading and deflating.
  */
@@ -20,6 +20,10 @@
  * short for the others to find much more. */
 enum { LEVEL = 1, RAW_WINDOW_BITS = -15, MEM_LEVEL = 8, PIECES = PUSH_PACK_MAX / PUSH_PIECE_COST };
 
+/* Of a row: the least bytes of a PACK, and the bytes of data that take a node as long as a PACK
+ * takes it beside its data. */
+enum { PACK_MIN = 1 << 10, PACK_COST = 256 };
+
 /* After a PACK that does not get smaller so many more are not tried: archives and images are large.
  */
 enum { PASSED_OVER = 15 };
@@ -31,21 +35,41 @@ struct kept_pack {
 
 struct pack_stream {
         struct manifest *manifest;
-        uint32_t number, packs;
+        uint32_t number, packs, pack_max;
         uint32_t *entries, n;
+        struct buf list; /* the manifest's bytes, if the stream is of PUSH_LIST */
         struct kept_pack kept[PUSH_RING];
         z_stream deflate;
         unsigned pass_over; /* PACKs that are not tried */
 };
 
+static uint64_t get_entry_size(const struct pack_stream *s, uint32_t entry)
+{
+        return entry == PUSH_LIST ? buf_len(&s->list) : s->manifest->manifest.v[entry].size;
+}
+
+/* Returns the size of PACKs by which the last node of a row has all soonest: each node has a whole
+ * PACK before the next one gets any of it, but each PACK has a cost of its own. */
+static uint32_t choose_pack_max(const struct pack_stream *s, size_t row)
+{
+        uint32_t max = PUSH_PACK_MAX;
+        uint64_t bytes = 0;
+
+        for (uint32_t i = 0; i < s->n; i++)
+                bytes += get_entry_size(s, s->entries[i]) + PUSH_PIECE_COST;
+        while (row > 1 && max > PACK_MIN && row * max * max / PACK_COST > bytes)
+                max /= 2;
+        return max;
+}
+
 /* Fills in the pieces of the PACK at @at, advances @at, and returns how many they are. */
 static uint32_t cut_pack(const struct pack_stream *s, struct pack_place *at,
                          struct push_piece pieces[PIECES])
 {
-        uint32_t n = 0, room = PUSH_PACK_MAX;
+        uint32_t n = 0, room = s->pack_max;
 
         while (at->at < s->n && room > PUSH_PIECE_COST) {
-                uint64_t left = s->manifest->manifest.v[s->entries[at->at]].size - at->offset;
+                uint64_t left = get_entry_size(s, s->entries[at->at]) - at->offset;
                 uint32_t len = (uint32_t)MIN(left, (uint64_t)room - PUSH_PIECE_COST);
 
                 pieces[n++] = (struct push_piece){ s->entries[at->at], at->offset, len };
@@ -60,8 +84,8 @@ static uint32_t cut_pack(const struct pack_stream *s, struct pack_place *at,
         return n;
 }
 
-struct pack_stream *pack_stream_create(struct manifest *m, uint32_t number, const uint32_t *entries,
-                                       uint32_t n)
+struct pack_stream *pack_stream_create(struct manifest *m, uint32_t number, size_t row,
+                                       const uint32_t *entries, uint32_t n)
 {
         struct pack_stream *s = xcalloc(1, sizeof(*s));
         struct push_piece pieces[PIECES];
@@ -72,6 +96,9 @@ struct pack_stream *pack_stream_create(struct manifest *m, uint32_t number, cons
         s->n = n;
         s->entries = xcalloc(n, sizeof(*s->entries));
         memcpy(s->entries, entries, n * sizeof(*entries));
+        if (n && *entries == PUSH_LIST)
+                push_manifest_put(&s->list, &m->manifest);
+        s->pack_max = choose_pack_max(s, row);
         while (end.at < n)
                 cut_pack(s, &end, pieces);
         s->packs = end.position;
@@ -88,6 +115,7 @@ void pack_stream_free(struct pack_stream *s)
         for (int i = 0; i < PUSH_RING; i++)
                 buf_finish(&s->kept[i].frame);
         deflateEnd(&s->deflate);
+        buf_finish(&s->list);
         free(s->entries);
         free(s);
 }
@@ -137,7 +165,16 @@ static size_t deflate_pack(struct pack_stream *s, const unsigned char *data, siz
         return 0;
 }
 
-/* Makes the frame. Returns the bytes of files in it, or a negative errno with @err. */
+static int read_stream(struct pack_stream *s, const struct push_piece *p, void *to,
+                       struct error *err)
+{
+        if (p->entry != PUSH_LIST)
+                return manifest_read(s->manifest, p->entry, p->offset, to, p->len, err);
+        memcpy(to, buf_data(&s->list) + p->offset, p->len);
+        return 0;
+}
+
+/* Makes the frame. Returns the bytes of data in it, or a negative errno with @err. */
 static int make_pack(struct pack_stream *s, struct pack_place *at, bool deflate, struct buf *to,
                      struct error *err)
 {
@@ -148,8 +185,7 @@ static int make_pack(struct pack_stream *s, struct pack_place *at, bool deflate,
 
         m.n = cut_pack(s, at, pieces);
         for (uint32_t i = 0; i < m.n; i++) {
-                r = manifest_read(s->manifest, pieces[i].entry, pieces[i].offset, data + m.len,
-                                  pieces[i].len, err);
+                r = read_stream(s, &pieces[i], data + m.len, err);
                 if (r < 0)
                         return r;
                 m.len += pieces[i].len;

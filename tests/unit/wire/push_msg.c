@@ -21,7 +21,7 @@ static struct frame encode_offer(struct buf *b)
                                 .node = 7,
                                 .silence_ms = 30000,
                                 .keep = 1,
-                                .full = 1,
+                                .later = 1 << 20,
                                 .label = { PUSH_VENV,
                                            1ULL << 40,
                                            { 9, 8 },
@@ -48,7 +48,7 @@ TEST(an_offer_comes_back_as_sent)
         assert_int_equal(got.silence_ms, 30000);
         assert_int_equal(got.keep, 1);
         assert_int_equal(got.label.use, PUSH_VENV);
-        assert_int_equal(got.full, 1);
+        assert_int_equal(got.later, 1 << 20);
         assert_true(got.label.limit == 1ULL << 40);
         assert_true(got.label.sha[0] == 9 && got.label.sha[1] == 8);
         assert_string_equal(got.label.name, "/home/me/.venv");
@@ -94,6 +94,23 @@ TEST(paths_that_lead_out_are_refused)
                 assert_false(push_path_is_safe(bad[i]));
         for (size_t i = 0; i < ARRAY_SIZE(good); i++)
                 assert_true(push_path_is_safe(good[i]));
+}
+
+TEST(a_manifest_alone_comes_back_as_sent)
+{
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
+        struct push_manifest got;
+        struct frame f;
+
+        entries[0].path = paths[0];
+        push_manifest_put(&b, &(struct push_manifest){ entries, 1 });
+        f = (struct frame){ .body = buf_data(&b), .len = buf_len(&b) };
+        assert_int_equal(push_manifest_decode(&got, &f, NULL), 0);
+        assert_int_equal(got.n, 1);
+        assert_string_equal(got.v[0].path, paths[0]);
+        push_manifest_finish(&got);
+        f.len--;
+        assert_int_equal(push_manifest_decode(&got, &f, NULL), -EPROTO);
 }
 
 static void refuse_entry(struct push_entry e, const char *run_id)

@@ -108,7 +108,6 @@ static int teardown(void **state UNUSED)
 static struct push_offer offer(const char *run, uint32_t node, const char *text)
 {
         struct push_offer m = { .node = node,
-                                .full = 1,
                                 .manifest = { xcalloc(3, sizeof(struct push_entry)), 3 } };
         static const char *const names[] = { "a", "d", "d/twin" };
 
@@ -501,8 +500,8 @@ static struct file_cache open_staged(const char *run, uint32_t node, bool full)
         m.label.name = xstrdup("/from");
         push_manifest_put(&b, &m.manifest);
         crypto_hash_sha256(m.label.sha, buf_data(&b), buf_len(&b));
+        m.later = full ? 0 : (uint32_t)buf_len(&b);
         buf_finish(&b);
-        m.full = full;
         if (!full)
                 push_manifest_finish(&m.manifest);
         file_cache_offer(&s, &m);

@@ -2,19 +2,23 @@
 /* Answers to a push that has ended meet nodes that have been forgotten. */
 #include "head/job/job_push.h"
 
+#include <errno.h>
+
 #include "head/job/attempt.h"
 #include "head/job/cluster.h"
 #include "head/job/heartbeat.h"
 #include "lib/frames.h"
 #include "lib/unit.h"
 
-enum { NODES = 3 }; /* the first is the parent of the others */
+enum { NODES = 3, STREAM = 1 }; /* the first is the parent of the others */
 
 struct world {
         uv_loop_t loop;
         struct options options;
         struct host hosts[NODES];
         struct node nodes[NODES];
+        struct msg_addr addrs[NODES];
+        struct hosts list;
         struct plan_node plan_nodes[NODES];
         struct plan plan;
         struct events events;
@@ -37,12 +41,19 @@ static int set_up(void **state)
                 w->nodes[i].state = NODE_READY;
                 w->nodes[i].parent = i ? &w->nodes[0] : NULL;
                 w->plan_nodes[i].n_ranks = 1;
+                snprintf(w->addrs[i].iface, sizeof(w->addrs[i].iface), "eth0");
+                snprintf(w->addrs[i].addr, sizeof(w->addrs[i].addr), "10.0.0.%d", i + 1);
+                w->addrs[i].prefix = 24;
+                w->nodes[i].hello.addrs = &w->addrs[i];
+                w->nodes[i].hello.n_addrs = 1;
         }
+        w->list = (struct hosts){ .v = w->hosts, .n = NODES };
         w->plan = (struct plan){ .nodes = w->plan_nodes, .n_nodes = NODES };
         w->options.node_timeout_ms = 30000;
         w->cluster = (struct cluster){ .loop = &w->loop,
                                        .options = &w->options,
                                        .events = &w->events,
+                                       .hosts = &w->list,
                                        .nodes = w->nodes,
                                        .n_nodes = NODES };
         w->no_nodes = w->cluster;
@@ -60,8 +71,10 @@ static int tear_down(void **state)
 
         job_push_close(w->push);
         heartbeat_close(&w->heartbeat);
-        for (int i = 0; i < NODES; i++)
+        for (int i = 0; i < NODES; i++) {
+                w->nodes[i].hello = (struct hello){ 0 };
                 node_close(&w->nodes[i]);
+        }
         uv_run(&w->loop, UV_RUN_DEFAULT);
         job_push_free(w->push);
         for (int i = 0; i < NODES; i++)
@@ -91,4 +104,147 @@ TEST_WITH(set_up, tear_down, a_node_that_shares_with_a_forgotten_one_looks_again
         assert_int_equal(job_push_take(w->push, &w->nodes[0], &want, &err), 0);
         only_frame(&w->nodes[0].out, MSG_LOOK);
         assert_true(job_push_takes_part(w->push, 2));
+}
+
+/* Gives the head an answer of a node. */
+static void answers(struct world *w, int node, struct buf *b, uint8_t type)
+{
+        struct frame f = only_frame(b, type);
+        struct error err;
+
+        assert_int_equal(job_push_take(w->push, &w->nodes[node], &f, &err), 0);
+        buf_finish(b);
+}
+
+static void wants(struct world *w, int node, uint32_t entries)
+{
+        static uint32_t first = 0;
+        struct buf b = BUF_INIT;
+
+        push_want_encode(
+                &b, &(struct push_want){ .holder = PUSH_NO_NODE, .entries = &first, .n = entries });
+        answers(w, node, &b, MSG_WANT);
+}
+
+/* Takes the next frame for a node, which must be of a type. */
+static void gets(struct world *w, int node, uint8_t type, struct frame *ret)
+{
+        assert_int_equal(frame_peek(&w->nodes[node].out, ret, NULL), 1);
+        assert_int_equal(ret->type, type);
+        frame_consume(&w->nodes[node].out, ret);
+}
+
+static uint32_t is_ordered(struct world *w, int node, enum chain_what what, uint32_t stream)
+{
+        struct chain_order m;
+        uint32_t number;
+        struct frame f;
+
+        gets(w, node, MSG_CHAIN, &f);
+        assert_int_equal(chain_order_decode(&m, &f, NULL), 0);
+        assert_int_equal(m.what, what);
+        assert_int_equal(m.stream, stream);
+        number = m.number;
+        chain_order_finish(&m);
+        return number;
+}
+
+/* The row is made: each node listens for the one before it. */
+static void all_listen(struct world *w, int nodes, uint32_t stream)
+{
+        for (int i = 1; i < nodes; i++) {
+                struct buf b = BUF_INIT;
+
+                chain_report_encode(&b, &(struct chain_report){
+                                                .number = is_ordered(w, i, CHAIN_LISTEN, stream),
+                                                .stream = stream,
+                                                .what = CHAINED_LISTENS,
+                                                .port = 4000 });
+                answers(w, i, &b, MSG_CHAINED);
+                is_ordered(w, i - 1, CHAIN_CONNECT, stream);
+        }
+}
+
+/* Offers a list that is large for the nodes; no answer is waited for. */
+static void offer_large_list(struct world *w, struct manifest *m)
+{
+        struct push_offer offer;
+        struct error err;
+        struct frame f;
+
+        w->attempt.outcome.cause.kind = CAUSE_NODE;
+        assert_int_equal(job_push_run(w->push, &w->plan, m, &err), JOB_INTERRUPTED);
+        for (int i = 0; i < NODES; i++) {
+                gets(w, i, MSG_OFFER, &f);
+                assert_int_equal(push_offer_decode(&offer, &f, NULL), 0);
+                assert_int_equal(offer.later, m->wire_bytes);
+                assert_int_equal(offer.manifest.n, 0);
+                push_offer_finish(&offer);
+        }
+}
+
+static void fill_manifest(struct manifest *m, struct push_entry *e)
+{
+        static char path[] = "file";
+
+        *e = (struct push_entry){ .kind = PUSH_FILE, .size = 16 << 20, .path = path };
+        *m = (struct manifest){ .manifest = { e, 1 }, .wire_bytes = 1 << 20, .fd = -1 };
+}
+
+TEST_WITH(set_up, tear_down, a_large_list_is_sent_once)
+{
+        struct world *w = *state;
+        struct push_entry e;
+        struct push_pack pack;
+        struct manifest m;
+        struct buf b = BUF_INIT;
+        struct frame f;
+
+        fill_manifest(&m, &e);
+        offer_large_list(w, &m);
+        for (int i = 0; i < NODES; i++) {
+                assert_int_equal(buf_len(&w->nodes[i].out), 0); /* all are waited for */
+                wants(w, i, 0);
+        }
+        all_listen(w, NODES, STREAM);
+        gets(w, 0, MSG_PACK, &f);
+        assert_int_equal(push_pack_decode(&pack, &f, NULL), 0);
+        assert_int_equal(pack.pieces[0].entry, PUSH_LIST);
+        push_pack_finish(&pack);
+
+        /* The nodes have the list: one misses nothing, the others begin a row for the file. */
+        wants(w, 0, 1);
+        pushed_encode(&b, &(struct pushed){ .folder = "/copy" });
+        answers(w, 2, &b, MSG_PUSHED);
+        for (int i = 0; i < NODES; i++)
+                assert_int_equal(buf_len(&w->nodes[i].out), 0); /* nothing more was sent */
+        wants(w, 1, 1);
+        for (int i = 0; i < NODES; i++)
+                is_ordered(w, i, CHAIN_END, STREAM);
+        is_ordered(w, 1, CHAIN_LISTEN, STREAM + 1);
+        for (int i = 0; i < NODES; i++)
+                assert_int_equal(buf_len(&w->nodes[i].out), 0);
+}
+
+TEST_WITH(set_up, tear_down, a_single_node_gets_the_list_at_once)
+{
+        struct world *w = *state;
+        struct push_offer offer;
+        struct push_entry e;
+        struct manifest m;
+        struct buf b = BUF_INIT;
+        struct frame f;
+
+        fill_manifest(&m, &e);
+        offer_large_list(w, &m);
+        for (int i = 0; i < NODES - 1; i++) {
+                pushed_encode(&b, &(struct pushed){ .folder = "/copy" });
+                answers(w, i, &b, MSG_PUSHED);
+        }
+        wants(w, NODES - 1, 0);
+        gets(w, NODES - 1, MSG_OFFER, &f);
+        assert_int_equal(push_offer_decode(&offer, &f, NULL), 0);
+        assert_int_equal(offer.later, 0);
+        assert_int_equal(offer.manifest.n, 1);
+        push_offer_finish(&offer);
 }

@@ -63,7 +63,7 @@ static int set_up(void **state)
         };
         w->entry = (struct push_entry){ .kind = PUSH_FILE, .size = 100 * PUSH_PACK_MAX };
         w->manifest = (struct manifest){ .manifest = { &w->entry, 1 }, .fd = -1 };
-        w->packs = pack_stream_create(&w->manifest, 1, first, 1);
+        w->packs = pack_stream_create(&w->manifest, 1, 1, first, 1);
         w->chain = push_chain_create(&w->cluster, &ops, w);
         push_chain_begin(w->chain, w->packs, row, NODES);
         *state = w;

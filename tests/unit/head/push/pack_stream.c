@@ -100,7 +100,7 @@ static void unpack(const struct buf *b, size_t got[FILES])
 static void send_all(bool deflate, size_t *ret_bytes)
 {
         static const uint32_t all[] = { 0, 1, 2, 3, 4 };
-        struct pack_stream *s = pack_stream_create(&manifest, 1, all, FILES);
+        struct pack_stream *s = pack_stream_create(&manifest, 1, 1, all, FILES);
         struct pack_place at = { 0 };
         size_t got[FILES] = { 0 };
         struct error err;
@@ -131,14 +131,14 @@ TEST_WITH(set_up, tear_down, all_files_arrive_whole)
 TEST_WITH(set_up, tear_down, a_place_has_the_same_pack_each_time)
 {
         static const uint32_t some[] = { 1, 2, 4 };
-        struct pack_stream *s = pack_stream_create(&manifest, 1, some, 3);
+        struct pack_stream *s = pack_stream_create(&manifest, 1, 1, some, 3);
         struct pack_place at = { 0 }, again;
         struct error err;
 
         assert_true(pack_stream_is_of(s, some, 3));
         assert_false(pack_stream_is_of(s, some, 2));
         while (at.position < pack_stream_packs(s)) {
-                struct pack_stream *other = pack_stream_create(&manifest, 1, some, 3);
+                struct pack_stream *other = pack_stream_create(&manifest, 1, 1, some, 3);
                 CLEANUP(buf_finish) struct buf a = BUF_INIT, b = BUF_INIT, c = BUF_INIT;
 
                 again = pack_stream_seek(other, at.position);
@@ -157,10 +157,55 @@ TEST_WITH(set_up, tear_down, a_place_has_the_same_pack_each_time)
         pack_stream_free(s);
 }
 
+static uint32_t count_packs(size_t row)
+{
+        static const uint32_t large[] = { 2 };
+        struct pack_stream *s = pack_stream_create(&manifest, 1, row, large, 1);
+        uint32_t n = pack_stream_packs(s);
+
+        pack_stream_free(s);
+        return n;
+}
+
+/* The last node of a long row waits for each node before it to have a whole PACK. */
+TEST_WITH(set_up, tear_down, a_long_row_gets_small_packs)
+{
+        assert_int_equal(count_packs(1), 4);
+        assert_true(count_packs(64) > 16);
+        assert_true(count_packs(1000) < 100);
+}
+
+TEST_WITH(set_up, tear_down, the_manifest_comes_as_bytes_of_its_own)
+{
+        static const uint32_t list = PUSH_LIST;
+        CLEANUP(buf_finish) struct buf want = BUF_INIT, got = BUF_INIT, b = BUF_INIT;
+        struct pack_stream *s = pack_stream_create(&manifest, 1, 1, &list, 1);
+        struct pack_place at = { 0 };
+        struct push_pack m;
+        struct error err;
+        struct frame f;
+
+        push_manifest_put(&want, &manifest.manifest);
+        while (at.position < pack_stream_packs(s)) {
+                buf_clear(&b);
+                assert_true(pack_stream_put(s, &at, false, &b, &err) > 0);
+                f = only_frame(&b, MSG_PACK);
+                assert_int_equal(push_pack_decode(&m, &f, NULL), 0);
+                assert_int_equal(m.n, 1);
+                assert_int_equal(m.pieces[0].entry, PUSH_LIST);
+                assert_int_equal(m.pieces[0].offset, buf_len(&got));
+                buf_append(&got, m.data, m.len);
+                push_pack_finish(&m);
+        }
+        assert_int_equal(buf_len(&got), buf_len(&want));
+        assert_memory_equal(buf_data(&got), buf_data(&want), buf_len(&want));
+        pack_stream_free(s);
+}
+
 TEST_WITH(set_up, tear_down, a_file_that_is_gone_is_told)
 {
         static const uint32_t large[] = { 2 };
-        struct pack_stream *s = pack_stream_create(&manifest, 1, large, 1);
+        struct pack_stream *s = pack_stream_create(&manifest, 1, 1, large, 1);
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
         struct pack_place at = { 0 };
         struct error err;
