@@ -13,6 +13,7 @@
 #include "agent/tree/chain.h"
 
 #include <errno.h>
+#include <sodium/core.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -375,6 +376,8 @@ void chain_on_chain(void *chain, const struct frame *f)
                 return;
         }
         if (!c->ring) {
+                int r UNUSED = sodium_init(); /* or the ciphers are those of any processor: slow */
+
                 c->ring = xcalloc(PUSH_RING, sizeof(*c->ring));
                 c->kept_from = c->position;
                 c->packs = m.packs;
