@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The file is a head, records of a fixed size in any order, and a hash of all bytes before. In
- * memory the records are found through a table of their places, open addressing. A record notes the
- * day of the last use; of too many records the longest unused are left out.
+ * The file is read when a hash is first looked for, since a launch that finds its environment
+ * unchanged needs none. It is a head, records of a fixed size in any order, and a hash of all bytes
+ * before. In memory the records are found through a table of their places, open addressing. A
+ * record notes the day of the last use; of too many records the longest unused are left out.
  */
 #include "head/push/hash_memory.h"
 
@@ -47,7 +48,8 @@ struct hash_memory {
         uint32_t *table; /* place in v and 1; 0 = free */
         size_t mask;
         uint32_t today;
-        bool changed;
+        int64_t young_ns;
+        bool loaded, changed;
 };
 
 static const char magic[8] = "HNHASH1\n";
@@ -62,7 +64,18 @@ static size_t hash_of_key(const struct hash_key *k)
         return (size_t)(h ^ h >> 32);
 }
 
-static bool is_same_hash_key(const struct hash_key *a, const struct hash_key *b)
+struct hash_key hash_memory_key(const struct stat *st)
+{
+        return (struct hash_key){
+                .dev = st->st_dev,
+                .ino = st->st_ino,
+                .size = (uint64_t)st->st_size,
+                .mtime_ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec,
+                .ctime_ns = (int64_t)st->st_ctim.tv_sec * 1000000000 + st->st_ctim.tv_nsec
+        };
+}
+
+bool hash_memory_same(const struct hash_key *a, const struct hash_key *b)
 {
         return a->dev == b->dev && a->ino == b->ino && a->size == b->size &&
                a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns && a->stamp == b->stamp;
@@ -73,7 +86,7 @@ static uint32_t *find_table_place(const struct hash_memory *m, const struct hash
 {
         size_t i = hash_of_key(key) & m->mask;
 
-        while (m->table[i] && !is_same_hash_key(&m->v[m->table[i] - 1].key, key))
+        while (m->table[i] && !hash_memory_same(&m->v[m->table[i] - 1].key, key))
                 i = (i + 1) & m->mask;
         return &m->table[i];
 }
@@ -92,8 +105,12 @@ static void build_table(struct hash_memory *m)
                 *find_table_place(m, &m->v[i].key) = (uint32_t)i + 1;
 }
 
-/* Makes the folders, and returns the path of the memory, malloc'ed; NULL = there is no place. */
-static char *find_memory_path(void)
+int64_t hash_memory_young(void)
+{
+        return ((int64_t)time(NULL) - YOUNG_S) * 1000000000;
+}
+
+char *hash_memory_place(const char *name)
 {
         const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
         CLEANUP(free_textp) char *folder = NULL;
@@ -110,7 +127,7 @@ static char *find_memory_path(void)
         mkdir(path, 0700);
         free(folder);
         folder = path;
-        return xasprintf("%s/hashes", folder);
+        return xasprintf("%s/%s", folder, name);
 }
 
 /* Reads the file. A damaged one leaves the memory empty. */
@@ -141,21 +158,32 @@ struct hash_memory *hash_memory_open(void)
         struct hash_memory *m = xcalloc(1, sizeof(*m));
 
         m->today = (uint32_t)(time(NULL) / 86400);
-        m->path = find_memory_path();
+        m->young_ns = hash_memory_young();
+        return m;
+}
+
+static void load_hashes(struct hash_memory *m)
+{
+        if (m->loaded)
+                return;
+        m->path = hash_memory_place("hashes");
         if (m->path)
                 read_hashes(m);
         build_table(m);
-        return m;
+        m->loaded = true;
 }
 
 bool hash_memory_find(struct hash_memory *m, const struct hash_key *key,
                       unsigned char sha[PUSH_SHA], bool *ret_stamped)
 {
-        uint32_t at = *find_table_place(m, key);
-        struct record *r = at ? &m->v[at - 1] : NULL;
+        struct record *r;
+        uint32_t at;
 
-        if (!r)
+        load_hashes(m);
+        at = *find_table_place(m, key);
+        if (!at)
                 return false;
+        r = &m->v[at - 1];
         memcpy(sha, r->sha, PUSH_SHA);
         *ret_stamped = r->stamped;
         /* The day may be a week old, or the file would be written each day. */
@@ -169,10 +197,10 @@ bool hash_memory_find(struct hash_memory *m, const struct hash_key *key,
 void hash_memory_add(struct hash_memory *m, const struct hash_key *key,
                      const unsigned char sha[PUSH_SHA], bool stamped)
 {
-        int64_t young = ((int64_t)time(NULL) - YOUNG_S) * 1000000000;
         struct record *r;
 
-        if (m->n >= RECORDS_MAX || key->mtime_ns > young || key->ctime_ns > young ||
+        load_hashes(m);
+        if (m->n >= RECORDS_MAX || key->mtime_ns > m->young_ns || key->ctime_ns > m->young_ns ||
             *find_table_place(m, key))
                 return;
         if (m->n == m->cap) {

@@ -16,11 +16,12 @@
 #include "wire/push_msg.h"
 
 struct hash_memory;
+struct stat;
 
 struct hash_key {
         uint64_t dev, ino, size;
         int64_t mtime_ns, ctime_ns;
-        uint32_t stamp; /* manifest_source.stamp */
+        uint32_t stamp; /* manifest_source.key */
 };
 
 struct hash_memory *hash_memory_open(void);
@@ -31,3 +32,13 @@ void hash_memory_add(struct hash_memory *m, const struct hash_key *key,
                      const unsigned char sha[PUSH_SHA], bool stamped);
 /* Writes the additions, and frees all. NULL is fine. */
 void hash_memory_close(struct hash_memory *m);
+
+/* --- keys and places, also for other memories --- */
+
+struct hash_key hash_memory_key(const struct stat *st); /* without a stamp */
+bool hash_memory_same(const struct hash_key *a, const struct hash_key *b);
+/* Returns the time up to which changes are old enough to be remembered. */
+int64_t hash_memory_young(void);
+/* Makes the folder of memories, and returns the path of @name in it, malloc'ed; NULL = there is no
+ * place. */
+char *hash_memory_place(const char *name);

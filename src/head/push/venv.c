@@ -411,13 +411,7 @@ static int describe_python(struct manifest *p, const char *path, struct hash_mem
                 return -errno;
         p->label.python.path = xstrdup(path);
         p->label.python.size = (uint64_t)st.st_size;
-        key = (struct hash_key){
-                .dev = st.st_dev,
-                .ino = st.st_ino,
-                .size = (uint64_t)st.st_size,
-                .mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec,
-                .ctime_ns = (int64_t)st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec
-        };
+        key = hash_memory_key(&st);
         if (memory && hash_memory_find(memory, &key, p->label.python.sha, &stamped))
                 return 0;
         crypto_hash_sha256_init(&sum);
