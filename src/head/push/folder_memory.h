@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Folder memory: an environment as an earlier launch has listed and hashed it
+ *
+ * ${XDG_CACHE_HOME:-~/.cache}/hnlaunch/folders has a file for each of the last environments: every
+ * folder, file and link with its times, the hashes, and the hash of the manifest. When each folder
+ * and file still has the same inode, rights, size and times, the list is still right: no folder is
+ * read, nothing is sorted, and nothing is hashed. Links count as links alone: where they lead is
+ * looked up again, since that may depend on files outside.
+ *
+ * A folder with something changed within the last seconds is not remembered, as in hash_memory.h. A
+ * damaged memory counts as empty, and a failed write is no error.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "head/push/hash_memory.h"
+#include "wire/push_msg.h"
+
+struct folder_memory;
+
+/* An entry, as in the file. */
+struct folder_entry {
+        struct hash_key key; /* of the source */
+        uint64_t size;       /* of what is sent */
+        uint32_t mode;       /* of the source, with its type, which is all that counts of a link */
+        uint32_t place, target;  /* folder_memory_text(); target 0 = none */
+        uint16_t rights;         /* of what is sent, as its kind */
+        uint8_t kind;            /* enum push_kind */
+        uint8_t stamped, edited; /* edited: other bytes than the file's are sent */
+        unsigned char sha[PUSH_SHA];
+};
+
+/* The hash of a manifest. */
+struct folder_sum {
+        unsigned char sha[PUSH_SHA];
+        uint64_t wire_bytes;
+};
+
+/* Opens the memory of the folder @dir, an absolute path. Never NULL. */
+struct folder_memory *folder_memory_open(const char *dir);
+/* Looks at the folder and all remembered entries, in several threads. False: something differs, or
+ * nothing is remembered. */
+bool folder_memory_is_true(struct folder_memory *m);
+
+/* The entries, sorted by place, and what was added with them. */
+uint32_t folder_memory_entries(const struct folder_memory *m);
+const struct folder_entry *folder_memory_entry(const struct folder_memory *m, uint32_t i);
+const char *folder_memory_text(const struct folder_memory *m, uint32_t at);
+/* Tells whether a text is lent by folder_memory_text(), of the memory as it was opened. */
+bool folder_memory_has(const struct folder_memory *m, const char *text);
+const struct folder_sum *folder_memory_sum(const struct folder_memory *m);
+
+/* Tells whether the same is sent for an entry, of the same place. */
+bool folder_memory_is_sent(const struct folder_memory *m, uint32_t i, const struct push_entry *now);
+
+/* Forgets all entries. New ones are added in their order, before folder_memory_save(); @e has of
+ * the source key, mode and what is edited, all else is that of @sent. */
+void folder_memory_begin(struct folder_memory *m, const struct folder_sum *sum);
+void folder_memory_add(struct folder_memory *m, const struct folder_entry *e,
+                       const struct push_entry *sent);
+
+/* The Python of the environment. False: another one is remembered, or none. */
+bool folder_memory_find_python(const struct folder_memory *m, const struct hash_key *key,
+                               unsigned char sha[PUSH_SHA]);
+void folder_memory_set_python(struct folder_memory *m, const struct hash_key *key,
+                              const unsigned char sha[PUSH_SHA]);
+
+/* Writes changes, and forgets the entries; texts stay lent. NULL is fine. */
+void folder_memory_save(struct folder_memory *m);
+void folder_memory_close(struct folder_memory *m); /* NULL is fine */
