@@ -24,6 +24,7 @@
 #include "base/error_number.h"
 #include "base/exit_code.h"
 #include "base/fd.h"
+#include "head/push/folder_memory.h"
 #include "head/push/hash_memory.h"
 
 enum {
@@ -44,29 +45,20 @@ static void put_little(unsigned char *p, uint32_t v)
                 p[i] = (unsigned char)(v >> (8 * i));
 }
 
-/* Notes what identifies the file as it was hashed. */
-static void note_source(struct manifest_source *s, const struct stat *st)
-{
-        s->dev = st->st_dev;
-        s->ino = st->st_ino;
-        s->size = (uint64_t)st->st_size;
-        s->mtime_ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
-        s->ctime_ns = (int64_t)st->st_ctim.tv_sec * 1000000000 + st->st_ctim.tv_nsec;
-}
-
-/* Tells whether @st is the noted file. */
+/* Tells whether @st is the file as it was hashed: links and rights may have changed. */
 static bool source_is_same(const struct manifest_source *s, const struct stat *st)
 {
-        struct manifest_source now = { 0 };
+        const struct hash_key now = hash_memory_key(st);
 
-        note_source(&now, st);
-        return s->dev == now.dev && s->ino == now.ino && s->mtime_ns == now.mtime_ns &&
-               s->size == now.size;
+        return s->key.dev == now.dev && s->key.ino == now.ino && s->key.mtime_ns == now.mtime_ns &&
+               s->key.size == now.size;
 }
 
 struct manifest_item {
         struct push_entry entry;
         struct manifest_source source;
+        uint32_t mode; /* of the found path, with its type, even where a link is followed */
+        bool hashed;   /* entry.sha is set */
 };
 
 /* State of manifest_pack(). */
@@ -77,6 +69,7 @@ struct packing {
         const struct manifest_watch *watch;
         const struct manifest_edit *edit; /* NULL = none */
         const char *option;               /* what messages begin with: "--push: ", or "" */
+        const char *dir;                  /* of manifest_pack_folder() */
         char *top; /* landing place of the present argument, "" = the current directory itself */
         uint64_t hashed;
 };
@@ -153,6 +146,12 @@ static char *append_name(const char *folder, const char *name)
         return to;
 }
 
+/* Returns the path of a source, malloc'ed; @dir is that of a folder's manifest. */
+static char *find_source_path(const char *dir, const struct manifest_source *s, const char *place)
+{
+        return s->path ? xstrdup(s->path) : append_name(dir, place);
+}
+
 /* --- gathering -------------------------------------------------------------------------------- */
 
 /* A folder of a million unreadable files must not give a million messages. */
@@ -188,24 +187,33 @@ static void refuse_source_kind(struct packing *k, const char *path, const char *
                           "to files can be brought to the nodes");
 }
 
-/* Adds an item, with the rights of the source within 0777; links have none of their own. */
-static struct manifest_item *add_manifest_item(struct packing *k, enum push_kind kind,
-                                               const char *place, const char *path,
-                                               const struct stat *st)
+/* Takes @place and @path over. */
+static struct manifest_item *add_item_of_key(struct packing *k, enum push_kind kind, char *place,
+                                             char *path, mode_t mode, const struct hash_key *key)
 {
         struct manifest_item *it;
 
         k->v = xgrow(k->v, k->n, &k->cap, sizeof(*k->v));
         it = &k->v[k->n++];
         *it = (struct manifest_item){ .entry = { .kind = (uint8_t)kind,
-                                                 .mode = kind == PUSH_LINK ? 0777
-                                                                           : st->st_mode & 0777,
-                                                 .path = xstrdup(place) },
-                                      .source = { .path = xstrdup(path) } };
+                                                 .mode = kind == PUSH_LINK ? 0777 : mode & 0777,
+                                                 .path = place },
+                                      .source = { .path = path, .key = *key },
+                                      .mode = mode };
         if (kind == PUSH_FILE)
-                it->entry.size = (uint64_t)st->st_size;
-        note_source(&it->source, st);
+                it->entry.size = key->size;
         return it;
+}
+
+/* Adds an item, with the rights of the source within 0777; links have none of their own. */
+static struct manifest_item *add_manifest_item(struct packing *k, enum push_kind kind,
+                                               const char *place, const char *path,
+                                               const struct stat *st)
+{
+        const struct hash_key key = hash_memory_key(st);
+
+        return add_item_of_key(k, kind, xstrdup(place), k->dir ? NULL : xstrdup(path), st->st_mode,
+                               &key);
 }
 
 /* A source: @path names it to users, @name in the folder @dir spares the kernel the whole path. */
@@ -274,7 +282,7 @@ static void gather_link(struct packing *k, const char *path, const char *place,
         else if (stat(path, &st) < 0)
                 refuse_source_kind(k, path, "a link to nothing");
         else if (S_ISREG(st.st_mode))
-                add_manifest_item(k, PUSH_FILE, place, path, &st);
+                add_manifest_item(k, PUSH_FILE, place, path, &st)->mode = S_IFLNK;
         else
                 refuse_source_kind(k, path, "a link to a folder outside of what is pushed");
 }
@@ -365,8 +373,9 @@ static void sort_items(struct packing *k)
                 }
                 /* Folders merge by name alone: their contents are items of their own. */
                 is_same = last->entry.kind == it->entry.kind &&
-                          (it->entry.kind == PUSH_FOLDER || (last->source.dev == it->source.dev &&
-                                                             last->source.ino == it->source.ino));
+                          (it->entry.kind == PUSH_FOLDER ||
+                           (last->source.key.dev == it->source.key.dev &&
+                            last->source.key.ino == it->source.key.ino));
                 if (!is_same && !enough_errors(k))
                         diag_help(diag_add(k->d, HN_PUSH_CLASH, EX_NOINPUT,
                                            "%s%s and %s would both be %s on the nodes", k->option,
@@ -387,7 +396,7 @@ static void sort_items(struct packing *k)
 static void stamp_compiled(const struct manifest_source *s, unsigned char *head, size_t len)
 {
         if (len < PYC_HEAD || memcmp(head + 4, "\0\0\0", 4) != 0 ||
-            get_little(head + PYC_TIME) != s->stamp)
+            get_little(head + PYC_TIME) != s->key.stamp)
                 return;
         put_little(head + PYC_TIME, PUSH_FILE_TIME);
 }
@@ -406,7 +415,7 @@ static int hash_contents(struct packing *k, struct manifest_item *it, int fd, vo
 
                 if (k->edit)
                         k->edit->read(k->edit->ctx, it->entry.path, buffer, (size_t)n);
-                if (!size && it->source.stamp) {
+                if (!size && it->source.key.stamp) {
                         stamp_compiled(&it->source, buffer, (size_t)n);
                         it->source.stamped = (size_t)n >= PYC_HEAD &&
                                              get_little(head + PYC_TIME) == PUSH_FILE_TIME;
@@ -425,35 +434,22 @@ static int hash_contents(struct packing *k, struct manifest_item *it, int fd, vo
         return size == it->entry.size && source_is_same(&it->source, &st) ? 0 : -ESTALE;
 }
 
-/* Returns the key of a file in the memory. */
-static struct hash_key make_hash_key(const struct manifest_source *s)
-{
-        return (struct hash_key){ .dev = s->dev,
-                                  .ino = s->ino,
-                                  .size = s->size,
-                                  .mtime_ns = s->mtime_ns,
-                                  .ctime_ns = s->ctime_ns,
-                                  .stamp = s->stamp };
-}
-
 static void hash_file(struct packing *k, struct manifest_item *it, void *buffer)
 {
         /* Non-blocking: a pipe may have taken the file's place. */
-        CLEANUP(fd_closep)
-        int fd = open(it->source.path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        CLEANUP(free_textp) char *path = find_source_path(k->dir, &it->source, it->entry.path);
+        CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
         int r = fd < 0 ? -errno : hash_contents(k, it, fd, buffer);
 
-        if (r == 0 && k->watch && k->watch->memory) {
-                const struct hash_key key = make_hash_key(&it->source);
-
-                hash_memory_add(k->watch->memory, &key, it->entry.sha, it->source.stamped);
-        }
+        if (r == 0 && k->watch && k->watch->memory)
+                hash_memory_add(k->watch->memory, &it->source.key, it->entry.sha,
+                                it->source.stamped);
         if (r == -ESTALE && !enough_errors(k))
                 diag_help(diag_add(k->d, HN_PUSH_CHANGED, EX_NOINPUT,
-                                   "%s%s changes while it is read", k->option, it->source.path),
+                                   "%s%s changes while it is read", k->option, path),
                           "start again when the file is complete");
         else if (r)
-                refuse_source(k, it->source.path, -r);
+                refuse_source(k, path, -r);
 }
 
 /* Returns the time of the source of a .pyc in seconds, 0 = another file, or no source here. */
@@ -475,7 +471,7 @@ static uint32_t find_source_time(const struct packing *k, const char *place)
         source = bsearch(&wanted, k->v, k->n, sizeof(*k->v), compare_places);
         free(wanted.entry.path);
         return source && source->entry.kind == PUSH_FILE
-                       ? (uint32_t)(source->source.mtime_ns / 1000000000)
+                       ? (uint32_t)(source->source.key.mtime_ns / 1000000000)
                        : 0;
 }
 
@@ -484,8 +480,7 @@ static bool edit_file(const struct packing *k, struct manifest_item *it)
 {
         size_t len;
 
-        it->source.content = k->edit->content(k->edit->ctx, it->entry.path, it->source.path,
-                                              it->entry.size, &len);
+        it->source.content = k->edit->content(k->edit->ctx, it->entry.path, it->entry.size, &len);
         if (!it->source.content)
                 return false;
         it->entry.size = len;
@@ -496,10 +491,9 @@ static bool edit_file(const struct packing *k, struct manifest_item *it)
 /* Takes a hash from the memory. */
 static bool recall_hash(const struct packing *k, struct manifest_item *it)
 {
-        const struct hash_key key = make_hash_key(&it->source);
-
         return k->watch && k->watch->memory &&
-               hash_memory_find(k->watch->memory, &key, it->entry.sha, &it->source.stamped);
+               hash_memory_find(k->watch->memory, &it->source.key, it->entry.sha,
+                                &it->source.stamped);
 }
 
 /* Hashes all files; remembered ones are not read. */
@@ -510,22 +504,84 @@ static void hash_items(struct packing *k)
         for (size_t i = 0; i < k->n && !enough_errors(k); i++) {
                 struct manifest_item *it = &k->v[i];
 
-                if (it->entry.kind != PUSH_FILE || (k->edit && edit_file(k, it)))
+                if (it->entry.kind != PUSH_FILE || (k->edit && edit_file(k, it)) || it->hashed)
                         continue;
                 if (k->edit)
-                        it->source.stamp = find_source_time(k, it->entry.path);
+                        it->source.key.stamp = find_source_time(k, it->entry.path);
                 if (!recall_hash(k, it))
                         hash_file(k, it, buffer);
         }
 }
 
+/* --- items of an earlier launch --------------------------------------------------------------- */
+
+/* Adds the items of the memory, as gather_source() would; the manifest borrows the places. */
+static void recall_items(struct packing *k, const struct folder_memory *memory)
+{
+        for (uint32_t i = 0; i < folder_memory_entries(memory); i++) {
+                const struct folder_entry *e = folder_memory_entry(memory, i);
+                const char *place = folder_memory_text(memory, e->place);
+                struct manifest_item *it;
+
+                if (S_ISLNK(e->mode)) {
+                        CLEANUP(free_textp) char *path = append_name(k->dir, place);
+
+                        gather_link(k, path, place, &(struct stat){ .st_mode = e->mode });
+                        continue;
+                }
+                it = add_item_of_key(k, e->kind, (char *)place, NULL, e->mode, &e->key);
+                it->source.stamped = e->stamped;
+                it->hashed = e->kind == PUSH_FILE && !e->edited;
+                memcpy(it->entry.sha, e->sha, PUSH_SHA);
+                if (e->kind == PUSH_FILE)
+                        k->edit->file(k->edit->ctx, place, e->mode);
+        }
+}
+
+/* Tells whether the items make the remembered manifest: links and edited files may lead to others
+ * meanwhile. */
+static bool items_are_same(const struct packing *k, const struct folder_memory *memory)
+{
+        if (k->n != folder_memory_entries(memory))
+                return false;
+        for (uint32_t i = 0; i < k->n; i++)
+                if (!folder_memory_is_sent(memory, i, &k->v[i].entry))
+                        return false;
+        return true;
+}
+
+static void remember_items(const struct packing *k, struct folder_memory *memory,
+                           const struct manifest *p)
+{
+        struct folder_sum sum = { .wire_bytes = p->wire_bytes };
+
+        memcpy(sum.sha, p->label.sha, PUSH_SHA);
+        folder_memory_begin(memory, &sum);
+        for (size_t i = 0; i < k->n; i++) {
+                const struct manifest_item *it = &k->v[i];
+                const struct folder_entry e = { .key = it->source.key,
+                                                .mode = it->mode,
+                                                .stamped = it->source.stamped,
+                                                .edited = it->source.content != NULL };
+
+                folder_memory_add(memory, &e, &it->entry);
+        }
+}
+
 /* --- the manifest ----------------------------------------------------------------------------- */
 
-/* Moves the items into the manifest. */
-static void fill_manifest(struct packing *k, struct manifest *p)
+static void hash_manifest(struct manifest *p)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
 
+        push_manifest_put(&b, &p->manifest);
+        p->wire_bytes = buf_len(&b);
+        crypto_hash_sha256(p->label.sha, buf_data(&b), buf_len(&b));
+}
+
+/* Moves the items into the manifest, whose hash is @sum; NULL = not known. */
+static void fill_manifest(struct packing *k, const struct folder_sum *sum, struct manifest *p)
+{
         p->manifest.v = xcalloc(k->n, sizeof(*p->manifest.v));
         p->sources = xcalloc(k->n, sizeof(*p->sources));
         p->manifest.n = (uint32_t)k->n;
@@ -535,9 +591,12 @@ static void fill_manifest(struct packing *k, struct manifest *p)
                 p->files += k->v[i].entry.kind == PUSH_FILE;
                 p->bytes += k->v[i].entry.size;
         }
-        push_manifest_put(&b, &p->manifest);
-        p->wire_bytes = buf_len(&b);
-        crypto_hash_sha256(p->label.sha, buf_data(&b), buf_len(&b));
+        if (sum) {
+                p->wire_bytes = sum->wire_bytes;
+                memcpy(p->label.sha, sum->sha, PUSH_SHA);
+        } else {
+                hash_manifest(p);
+        }
         if (k->n > PUSH_ENTRIES_MAX || p->wire_bytes > PUSH_MANIFEST_MAX)
                 diag_help(diag_add(k->d, HN_PUSH_TOO_MANY, EX_NOINPUT,
                                    "%smore than %d files, or more than %d MB of names", k->option,
@@ -553,14 +612,18 @@ static const char *name_option(const struct manifest *p)
         return p->by_command ? "" : names[p->label.use];
 }
 
-/* Sorts, hashes and hands over the items. */
-static int finish_packing(struct packing *k, struct manifest *p)
+/* Hashes and hands over the sorted items. */
+static int finish_packing(struct packing *k, bool recalled, struct manifest *p)
 {
-        sort_items(k);
+        bool is_same;
+
         /* Hashing takes longest: not for a manifest that is refused anyway. */
         if (!diags_errors(k->d) && k->n <= PUSH_ENTRIES_MAX)
                 hash_items(k);
-        fill_manifest(k, p);
+        is_same = recalled && items_are_same(k, p->memory);
+        fill_manifest(k, is_same ? folder_memory_sum(p->memory) : NULL, p);
+        if (p->memory && !is_same && !diags_errors(k->d))
+                remember_items(k, p->memory, p);
         free(k->v);
         return diags_errors(k->d) ? -EINVAL : 0;
 }
@@ -579,27 +642,44 @@ int manifest_pack(struct manifest *p, const struct strv *paths, const char *cwd,
                         buf_printf(&name, "%s%s", i ? " " : "", full);
         }
         p->label.name = buf_steal(&name);
-        return finish_packing(&k, p);
+        sort_items(&k);
+        return finish_packing(&k, false, p);
 }
 
 int manifest_pack_folder(struct manifest *p, const char *dir, const struct manifest_edit *edit,
                          const struct manifest_watch *watch, struct diags *d)
 {
-        struct packing k = {
-                .d = d, .watch = watch, .edit = edit, .option = name_option(p), .top = xstrdup("")
-        };
+        bool recalled = p->memory && folder_memory_is_true(p->memory);
+        struct packing k = { .d = d,
+                             .watch = watch,
+                             .edit = edit,
+                             .option = name_option(p),
+                             .dir = dir,
+                             .top = xstrdup("") };
 
         p->label.name = xstrdup(dir);
-        gather_source(&k, &(struct found){ AT_FDCWD, dir, dir }, "", true);
+        if (recalled) {
+                recall_items(&k, p->memory);
+        } else {
+                gather_source(&k, &(struct found){ AT_FDCWD, dir, dir }, "", true);
+                sort_items(&k);
+        }
         free(k.top);
-        return finish_packing(&k, p);
+        return finish_packing(&k, recalled, p);
 }
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
+static char *find_entry_path(const struct manifest *p, uint32_t entry)
+{
+        return find_source_path(p->label.name, &p->sources[entry], p->manifest.v[entry].path);
+}
+
 static int set_changed_error(const struct manifest *p, uint32_t entry, struct error *err)
 {
-        err_set(err, ESTALE, "%s has changed since it was hashed", p->sources[entry].path);
+        CLEANUP(free_textp) char *path = find_entry_path(p, entry);
+
+        err_set(err, ESTALE, "%s has changed since it was hashed", path);
         err->number = HN_PUSH_CHANGED;
         return -ESTALE;
 }
@@ -607,19 +687,21 @@ static int set_changed_error(const struct manifest *p, uint32_t entry, struct er
 /* A file that is gone counts as changed: the next step is the same. */
 static int set_read_error(const struct manifest *p, uint32_t entry, int error, struct error *err)
 {
-        err_set(err, error, "%s can no longer be read: %s", p->sources[entry].path,
-                strerror(error));
+        CLEANUP(free_textp) char *path = find_entry_path(p, entry);
+
+        err_set(err, error, "%s can no longer be read: %s", path, strerror(error));
         err->number = error == ENOENT ? HN_PUSH_CHANGED : HN_PUSH_UNREADABLE;
         return -error;
 }
 
 int manifest_check(const struct manifest *p, uint32_t entry, struct error *err)
 {
+        CLEANUP(free_textp) char *path = find_entry_path(p, entry);
         struct stat st;
 
         if (p->sources[entry].content)
                 return 0;
-        if (stat(p->sources[entry].path, &st) < 0)
+        if (stat(path, &st) < 0)
                 return set_read_error(p, entry, errno, err);
         return source_is_same(&p->sources[entry], &st) ? 0 : set_changed_error(p, entry, err);
 }
@@ -638,13 +720,15 @@ static void stamp_piece(unsigned char *piece, uint64_t offset, size_t len)
 /* Opens the file of an entry unless still open from the last call. */
 static int open_manifest_entry(struct manifest *p, uint32_t entry, struct error *err)
 {
+        CLEANUP(free_textp) char *path = NULL;
         struct stat st;
         int r = 0;
 
         if (p->fd >= 0 && p->fd_entry == entry)
                 return 0;
         fd_close(p->fd);
-        p->fd = open(p->sources[entry].path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        path = find_entry_path(p, entry);
+        p->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
         if (p->fd < 0)
                 return set_read_error(p, entry, errno, err);
         p->fd_entry = entry;
@@ -703,11 +787,14 @@ void manifest_finish(struct manifest *p)
         for (uint32_t i = 0; i < p->manifest.n; i++) {
                 free(p->sources[i].path);
                 free(p->sources[i].content);
+                if (folder_memory_has(p->memory, p->manifest.v[i].path))
+                        p->manifest.v[i].path = NULL;
         }
         free(p->sources);
         free(p->label.name);
         free(p->label.python.path);
         push_manifest_finish(&p->manifest);
+        folder_memory_close(p->memory);
         fd_close(p->fd);
         *p = (struct manifest)MANIFEST_INIT;
 }

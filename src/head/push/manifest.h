@@ -13,19 +13,18 @@
 
 #include "base/error.h"
 #include "base/strv.h"
+#include "head/push/hash_memory.h"
 #include "head/term/diag.h"
 #include "wire/push_msg.h"
 
-struct hash_memory;
+struct folder_memory;
 
 /* The source of an entry, as of the time of hashing. */
 struct manifest_source {
-        char *path; /* absolute */
-        uint64_t dev, ino, size;
-        int64_t mtime_ns, ctime_ns;
-        char *content;  /* is sent in place of the file's; NULL = the file's */
-        uint32_t stamp; /* of a .pyc: the time of its source, to be looked for; 0 = none */
-        bool stamped;   /* that time is replaced by PUSH_FILE_TIME */
+        char *path;          /* absolute; NULL = the place below label.name */
+        struct hash_key key; /* stamp: of a .pyc, the time of its source to look for; 0 = none */
+        char *content;       /* is sent in place of the file's; NULL = the file's */
+        bool stamped;        /* the time of the source is replaced by PUSH_FILE_TIME */
 };
 
 struct manifest {
@@ -37,7 +36,10 @@ struct manifest {
         uint32_t files;
         uint64_t bytes;      /* of all files */
         uint64_t wire_bytes; /* of the manifest */
-        int fd;              /* of the file read last, -1 = none */
+        /* Of manifest_pack_folder(), opened by the caller, closed by manifest_finish(), since it
+         * may lend the places of entries. NULL = none. */
+        struct folder_memory *memory;
+        int fd; /* of the file read last, -1 = none */
         uint32_t fd_entry;
 };
 
@@ -59,8 +61,7 @@ struct manifest_edit {
         /* Returns where a link leads on the nodes, malloc'ed; NULL: as in a plain folder. */
         char *(*link)(void *ctx, const char *place, const char *target);
         /* Returns the contents of a file on the nodes, malloc'ed; NULL: unchanged. */
-        char *(*content)(void *ctx, const char *place, const char *path, uint64_t size,
-                         size_t *ret_len);
+        char *(*content)(void *ctx, const char *place, uint64_t size, size_t *ret_len);
         /* Takes bytes of a file, as read for the hash. */
         void (*read)(void *ctx, const char *place, const void *data, size_t len);
         /* Takes the rights of a file. */
@@ -74,7 +75,8 @@ struct manifest_edit {
 int manifest_pack(struct manifest *p, const struct strv *paths, const char *cwd,
                   const struct manifest_watch *watch, struct diags *d);
 /* The same for the contents of the folder @dir, an absolute path, as @edit says. Times of sources
- * in .pyc files become PUSH_FILE_TIME, or Python would compile all again on the nodes. */
+ * in .pyc files become PUSH_FILE_TIME, or Python would compile all again on the nodes. What
+ * p->memory has of the folder is used, or else replaced. */
 int manifest_pack_folder(struct manifest *p, const char *dir, const struct manifest_edit *edit,
                          const struct manifest_watch *watch, struct diags *d);
 /* Reads bytes of a file. 0, or a negative errno with @err: HN_PUSH_CHANGED, changed since the hash,
@@ -83,6 +85,7 @@ int manifest_read(struct manifest *p, uint32_t entry, uint64_t offset, void *to,
                   struct error *err);
 /* Compares the file with the hashed one, without reading: 0 or errors as manifest_read(). */
 int manifest_check(const struct manifest *p, uint32_t entry, struct error *err);
-/* Returns the place of @path (relative to @cwd) on the nodes; NULL: not pushed. Borrowed. */
+/* Returns the place of @path (relative to @cwd) on the nodes, of manifest_pack(); NULL: not pushed.
+ * Borrowed. */
 const char *manifest_place(const struct manifest *p, const char *cwd, const char *path);
 void manifest_finish(struct manifest *p);

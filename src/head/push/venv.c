@@ -22,7 +22,7 @@
 #include "base/exit_code.h"
 #include "base/fd.h"
 #include "base/memory.h"
-#include "head/push/hash_memory.h"
+#include "head/push/folder_memory.h"
 
 enum {
         TEXT_MAX = 1 << 20, /* larger files are no texts to be changed */
@@ -309,15 +309,16 @@ static bool is_edited(const char *place)
                !strncmp(name, "__editable___", 13);
 }
 
-static char *edit_content(void *ctx, const char *place, const char *path, uint64_t size,
-                          size_t *ret_len)
+static char *edit_content(void *ctx, const char *place, uint64_t size, size_t *ret_len)
 {
-        CLEANUP(free_textp) char *text = NULL;
+        CLEANUP(free_textp) char *path = NULL, *text = NULL;
         struct venv *v = ctx;
         size_t len;
 
-        if (size > TEXT_MAX || !is_edited(place) ||
-            fd_read_regular(AT_FDCWD, path, TEXT_MAX, &text, &len) < 0 || memchr(text, '\0', len))
+        if (size > TEXT_MAX || !is_edited(place))
+                return NULL;
+        path = xasprintf("%s/%s", v->dir, place);
+        if (fd_read_regular(AT_FDCWD, path, TEXT_MAX, &text, &len) < 0 || memchr(text, '\0', len))
                 return NULL;
         if (!strcmp(place, "pyvenv.cfg"))
                 return move_config(text, ret_len);
@@ -396,31 +397,46 @@ static char *find_python(const struct venv *v, const char *config)
         return xstrdup(named_real && !strcmp(named_real, real) ? named : real);
 }
 
-/* Hashes the Python, or takes the hash from the memory. 0 or -errno. */
-static int describe_python(struct manifest *p, const char *path, struct hash_memory *memory)
+/* Hashes the Python, or takes the hash from a memory (NULL = none). 0 or -errno. */
+static int hash_base_python(struct push_python *python, int fd, const struct hash_key *key,
+                            struct hash_memory *memory)
 {
-        CLEANUP(free_textp) char *buffer = xcalloc(1, READ_SIZE);
-        CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        CLEANUP(free_textp) char *buffer = NULL;
         crypto_hash_sha256_state sum;
-        struct hash_key key;
-        struct stat st;
         bool stamped;
         ssize_t n;
 
-        if (fd < 0 || fstat(fd, &st) < 0)
-                return -errno;
-        p->label.python.path = xstrdup(path);
-        p->label.python.size = (uint64_t)st.st_size;
-        key = hash_memory_key(&st);
-        if (memory && hash_memory_find(memory, &key, p->label.python.sha, &stamped))
+        if (memory && hash_memory_find(memory, key, python->sha, &stamped))
                 return 0;
+        buffer = xcalloc(1, READ_SIZE);
         crypto_hash_sha256_init(&sum);
         while ((n = read(fd, buffer, READ_SIZE)) > 0)
                 crypto_hash_sha256_update(&sum, (unsigned char *)buffer, (size_t)n);
-        crypto_hash_sha256_final(&sum, p->label.python.sha);
+        crypto_hash_sha256_final(&sum, python->sha);
         if (n == 0 && memory)
-                hash_memory_add(memory, &key, p->label.python.sha, false);
+                hash_memory_add(memory, key, python->sha, false);
         return n < 0 ? -errno : 0;
+}
+
+static int describe_python(struct manifest *p, const char *path, struct hash_memory *memory)
+{
+        CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        struct push_python *python = &p->label.python;
+        struct hash_key key;
+        struct stat st;
+        int r;
+
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return -errno;
+        python->path = xstrdup(path);
+        python->size = (uint64_t)st.st_size;
+        key = hash_memory_key(&st);
+        if (p->memory && folder_memory_find_python(p->memory, &key, python->sha))
+                return 0;
+        r = hash_base_python(python, fd, &key, memory);
+        if (r == 0 && p->memory)
+                folder_memory_set_python(p->memory, &key, python->sha);
+        return r;
 }
 
 /* --- the whole -------------------------------------------------------------------------------- */
@@ -522,6 +538,7 @@ int venv_pack(struct manifest *p, const char *dir, const char *cwd,
                                             .read = look_for_rpath,
                                             .file = note_rights,
                                             .ctx = &v };
+        struct hash_memory *memory = watch ? watch->memory : NULL;
         CLEANUP(free_textp) char *full = *dir == '/' ? xstrdup(dir) : xasprintf("%s/%s", cwd, dir);
         CLEANUP(free_textp) char *config = NULL;
         int r = -EINVAL;
@@ -535,15 +552,18 @@ int venv_pack(struct manifest *p, const char *dir, const char *cwd,
         if (config) {
                 v.made = find_made(v.dir);
                 v.python = find_python(&v, config);
-                r = v.python && describe_python(p, v.python, watch ? watch->memory : NULL) == 0
+                p->memory = memory ? folder_memory_open(v.dir) : NULL;
+                r = v.python && describe_python(p, v.python, memory) == 0
                             ? manifest_pack_folder(p, v.dir, &edit, watch, d)
                             : refuse_folder(d, HN_VENV_NOT_ONE, v.dir,
                                             "has no Python: bin/python leads nowhere",
                                             "make the environment anew with a Python that this "
                                             "machine has");
         }
-        if (r == 0)
+        if (r == 0) {
                 tell_findings(&v);
+                folder_memory_save(p->memory);
+        }
         finish_venv(&v);
         return r;
 }

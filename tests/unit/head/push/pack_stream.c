@@ -41,14 +41,7 @@ static int set_up(void **state UNUSED)
                 fclose(f);
                 assert_int_equal(stat(path, &st), 0);
                 entries[i] = (struct push_entry){ .kind = PUSH_FILE, .size = sizes[i] };
-                sources[i] = (struct manifest_source){
-                        .path = path,
-                        .dev = st.st_dev,
-                        .ino = st.st_ino,
-                        .size = (uint64_t)st.st_size,
-                        .mtime_ns = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec,
-                        .ctime_ns = st.st_ctim.tv_sec * INT64_C(1000000000) + st.st_ctim.tv_nsec
-                };
+                sources[i] = (struct manifest_source){ .path = path, .key = hash_memory_key(&st) };
         }
         return 0;
 }

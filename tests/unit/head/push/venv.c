@@ -4,6 +4,7 @@
 #include <sodium/crypto_hash_sha256.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/error_number.h"
@@ -239,6 +240,152 @@ TEST_WITH(setup, teardown, compiled_files_get_the_time_of_the_copies)
         manifest_finish(&p);
         manifest_finish(&q);
         diags_finish(&d);
+}
+
+/* --- an environment that an earlier launch has listed --- */
+
+static uint64_t hashed;
+
+static void count_tick(void *ctx UNUSED, uint64_t bytes)
+{
+        hashed = bytes;
+}
+
+/* Packs with the memories in @top/cache, as a launch does. Sets @hashed. */
+static void pack_as_launch(struct manifest *p, struct diags *d)
+{
+        struct manifest_watch watch = { .tick = count_tick, .memory = hash_memory_open() };
+
+        hashed = 0;
+        assert_int_equal(venv_pack(p, "v", top, &watch, d), 0);
+        hash_memory_close(watch.memory);
+}
+
+static void forget_hashes(void)
+{
+        CLEANUP(free_textp) char *path = in("cache/hnlaunch/hashes");
+
+        unlink(path); /* young files are in none */
+}
+
+static void entries_are_equal(const struct manifest *p, const struct manifest *q)
+{
+        struct error err;
+
+        for (uint32_t i = 0; i < p->manifest.n; i++) {
+                const struct push_entry *a = &p->manifest.v[i], *b = &q->manifest.v[i];
+                const struct manifest_source *s = &p->sources[i], *t = &q->sources[i];
+
+                assert_string_equal(a->path, b->path);
+                assert_int_equal(a->kind, b->kind);
+                assert_int_equal(a->mode, b->mode);
+                assert_int_equal(a->size, b->size);
+                assert_memory_equal(a->sha, b->sha, PUSH_SHA);
+                assert_string_equal(a->target ? a->target : "", b->target ? b->target : "");
+                assert_string_equal(s->content ? s->content : "", t->content ? t->content : "");
+                assert_int_equal(s->stamped, t->stamped);
+                if (a->kind != PUSH_FILE)
+                        continue;
+                assert_true(hash_memory_same(&s->key, &t->key));
+                assert_int_equal(manifest_check(p, i, &err), 0);
+        }
+}
+
+/* Packs with memories and without, which must make no difference, apart from the warning of run
+ * paths, which is for files that are read. */
+static void packs_equally(void)
+{
+        struct manifest p = MANIFEST_INIT, q = MANIFEST_INIT;
+        struct diags d = DIAGS_INIT, e = DIAGS_INIT;
+
+        pack_as_launch(&p, &d);
+        assert_int_equal(pack(&q, &e, NULL), 0);
+        assert_int_equal(p.manifest.n, q.manifest.n);
+        assert_int_equal(p.files, q.files);
+        assert_int_equal(p.bytes, q.bytes);
+        assert_int_equal(p.wire_bytes, q.wire_bytes);
+        assert_string_equal(p.label.name, q.label.name);
+        assert_string_equal(p.label.python.path, q.label.python.path);
+        assert_memory_equal(p.label.python.sha, q.label.python.sha, PUSH_SHA);
+        entries_are_equal(&p, &q);
+        assert_memory_equal(p.label.sha, q.label.sha, PUSH_SHA);
+        assert_int_equal(d.n, e.n);
+        for (size_t i = 0; i < d.n; i++)
+                assert_int_equal(d.v[i].id, e.v[i].id);
+        manifest_finish(&p);
+        manifest_finish(&q);
+        diags_finish(&d);
+        diags_finish(&e);
+}
+
+static void change(const char *command)
+{
+        CLEANUP(free_textp) char *text = xasprintf("cd '%s' && site=%s && %s", top, site, command);
+
+        assert_int_equal(system(text), 0);
+}
+
+/* Waits until all is old enough to be remembered, and remembers it. */
+static void remember(void)
+{
+        time_t begin = time(NULL);
+
+        while (time(NULL) < begin + 3)
+                usleep(20000);
+        packs_equally();
+}
+
+/* Packs by the list of the environment: no file in it is read, only the one outside. */
+static void recall(void)
+{
+        forget_hashes();
+        packs_equally();
+        assert_int_equal(hashed, 2);
+}
+
+TEST_WITH(setup, teardown, what_an_earlier_launch_has_listed_is_right)
+{
+        /* The list stays right, but a link, a file behind one and a script lead elsewhere. */
+        static const char *const outside[] = {
+                "true",
+                "echo 3 >outside",
+                "chmod 600 outside",
+                "ln -sfn other to",
+                "ln -sfn other way", /* by which a script no longer finds the Python */
+        };
+        static const char *const inside[] = {
+                "touch -d yesterday $site/m.py", /* of which the .pyc is stale then */
+                "echo 'x = 2' >$site/m.py",
+                "mv $site/m.py $site/n.py",
+                "rm -r $site/pkg",
+                "echo /else >$site/own.pth",
+                "chmod 755 v/bin/su",
+                "ln -sf \"$PWD/base/python3.own\" v/bin/python3",
+        };
+        CLEANUP(free_textp) char *cache = in("cache"), *script = NULL;
+
+        mkdir(cache, 0700);
+        setenv("XDG_CACHE_HOME", cache, 1);
+        script = xasprintf("#!%s/way/v/bin/python3\n1\n", top);
+        put("v/bin/tool", script);
+        change("mkdir base data other $site/pkg && ln -s . way && echo 1 >outside && "
+               "echo 'x = 1' >$site/m.py && python3 -m compileall -q $site && "
+               "echo /where >$site/own.pth && ln -s data to && "
+               "ln -s ../../../../outside $site/sent && ln -s \"$PWD/to\" $site/to && "
+               "cp \"$(readlink -f v/bin/python3)\" base/python3.own && "
+               "cp v/bin/tool v/bin/su && chmod 4755 v/bin/su");
+        remember();
+        for (size_t i = 0; i < ARRAY_SIZE(outside); i++) {
+                change(outside[i]);
+                packs_equally();
+                recall();
+        }
+        for (size_t i = 0; i < ARRAY_SIZE(inside); i++) {
+                change(inside[i]);
+                packs_equally();
+        }
+        remember();
+        recall();
 }
 
 TEST_WITH(setup, teardown, what_leads_out_is_told)
