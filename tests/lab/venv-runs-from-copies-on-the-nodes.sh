@@ -53,6 +53,22 @@ is 'whose imports come from the copy' "$(grep -c "^by env $root/" "$OUT")" 3
 is 'only the script was sent' "$(sent)" $((3 * $(stat -c %s script.py)))
 hnv --venv env true
 is 'a second run sends nothing' "$(sent)" 0
+hnr() { XDG_CACHE_HOME=$TMP/remembered hnv --venv env "$@"; }
+mkdir "$TMP/remembered"
+hnr true
+is 'the list of the environment is remembered' "$(find "$TMP/remembered/hnlaunch/folders" -type f | wc -l)" 1
+rm "$TMP/remembered/hnlaunch/hashes"
+hnr tool
+exits 'a run with the remembered list' 0
+is 'sends nothing' "$(sent)" 0
+ok 'and reads no file for its hash' test ! -e "$TMP/remembered/hnlaunch/hashes"
+is 'programs are those of the copy' "$(grep -c '^tool of True$' "$OUT")" 3
+mkfifo "$site/pkg/pipe"
+hnr touch "$LAB_DIR/ran"
+exits 'a pipe that has come since' 66
+has 'is told' "$ERR" "error[HN232]: --venv: $PWD/$site/pkg/pipe is a pipe"
+ok 'no rank was started' test ! -e "$LAB_DIR/ran"
+rm "$site/pkg/pipe"
 printf '# more\n' >>"$site/pkg/__init__.py"
 hnv --venv env true
 is 'a changed file alone is sent' "$(sent)" $((3 * $(stat -c %s "$site/pkg/__init__.py")))
