@@ -91,6 +91,7 @@ has 'with the reason' "$ERR" 'connection refused on port 1'
 is 'only the new key is added' "$(<"$KNOWN")" "$(printf 'odd %s\nnode1 %s' "$two_key" "$one_key")"
 trust_hosts node1 gone
 exits 'a host that cannot be reached: 68' 68
+has 'with the next step' "$ERR" 'help: try ssh gone'
 printf '@revoked * %s\n' "$one_key" >"$KNOWN"
 trust_hosts node1 --yes
 exits 'a revoked key: 77' 77
@@ -101,6 +102,15 @@ printf x >no
 trust_hosts node2 --yes
 exits 'a file that cannot be written: 73' 73
 has 'is told' "$ERR" 'error[HN226]: cannot store the host key of node2'
+config 'Host node1' '    KnownHostsCommand /bin/true'
+trust_hosts node1 --yes
+exits 'a line that is not obeyed: 78' 78
+has 'the help names the command that obeys it' "$ERR" 'help: ssh node1 obeys it, or remove the line for this host'
+config 'Include %h'
+trust_hosts node1 --yes
+exits 'an Include that is not obeyed: 78' 78
+has 'likewise' "$ERR" 'help: ssh HOST obeys it'
+lacks 'and no option that this command refuses' "$ERR" '--ssh-command'
 hn trust
 exits 'no hosts: 64' 64
 hn trust localhost

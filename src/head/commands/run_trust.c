@@ -200,6 +200,18 @@ static bool is_same_trouble(const void *ctx, size_t a, size_t b)
                (x->phase != LINK_HOSTKEY || !strcmp(x->detail, y->detail));
 }
 
+/* Adds a next step of the login. This command has no --ssh-command: ssh(1) itself adds the key. */
+static void add_ssh_help(struct diag *d, const char *help, const char *host)
+{
+        static const char option[] = "--ssh-command ssh";
+        const char *at = strstr(help, option);
+
+        if (at)
+                diag_help(d, "%.*sssh %s%s", (int)(at - help), help, host, at + sizeof(option) - 1);
+        else
+                diag_help(d, "%s", help);
+}
+
 static void report_trouble(const struct trust *t, size_t kind, struct diags *d)
 {
         CLEANUP(host_groups_finish) struct host_groups groups = { 0 };
@@ -237,7 +249,9 @@ static void report_trouble(const struct trust *t, size_t kind, struct diags *d)
                                 diag_row(di, "%s", line);
         }
         if (*t->v[all.hosts[0]].why->help && kind + 1 < ARRAY_SIZE(troubles))
-                diag_help(di, "%s", t->v[all.hosts[0]].why->help);
+                add_ssh_help(di, t->v[all.hosts[0]].why->help, t->hosts.v[all.hosts[0]].name);
+        else if (kind + 1 == ARRAY_SIZE(troubles))
+                diag_help(di, "try ssh %s", t->hosts.v[all.hosts[0]].name);
 }
 
 /* Prints what is wrong. 0, or the exit code. */
@@ -357,7 +371,7 @@ static int refuse_ssh(struct error *err, struct diags *d)
                                    config ? EX_CONFIG : EX_UNAVAILABLE, "%s", err->text);
 
         if (help)
-                diag_help(di, "%s", help);
+                add_ssh_help(di, help, "HOST");
         return di->exit;
 }
 
