@@ -220,7 +220,8 @@ if command -v chrt >/dev/null; then
     is_measured() { others_wait 2 && [[ $(field "'cpu_percent' in ranks[2]") == True ]]; }
     ok 'starved: the others wait, and the rank is measured' wait_for is_measured
     is 'starved: a rank without a processor is no hang' "$(field "a['kind'], a['outliers']")" "('no hang', [])"
-    says 'starved: it is told that it computes' ' does not: it computes ('
+    # Where it got a little of the processor between two looks, it has moved.
+    ok 'starved: it is told that it computes, or goes on' grep -qE ' does not: it (computes \(|goes on in )' <(field "a['text']")
     kill "${hogs[@]}"
     stop_run
 else
