@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A helper ends by itself after NCCL_PAIR_S at the latest, and is reaped as any child of the agent:
- * nobody has to know its pid. One that writes no record has crashed or was killed.
+ * no pid has to be known. One that writes no record has crashed or was killed.
  */
 #include "agent/check/nccl_pair.h"
 

@@ -351,19 +351,10 @@ enum job_step launch_check_ask(struct launch *l, struct checked *facts, bool fil
 
 /* --- connections ------------------------------------------------------------------------------ */
 
-/* Returns the value of a fact, lent; "" = it is not known. */
-static const char *find_fact(const struct checked *m, const char *name)
-{
-        for (uint32_t i = 0; i < m->n_facts; i++)
-                if (!strcmp(m->facts[i].name, name) && !*m->facts[i].problem)
-                        return m->facts[i].value;
-        return "";
-}
-
 /* Fills in the libraries, lent by @facts. Returns what is measured, as of pair_book_create(),
  * malloc'ed: NCCL, if each node has a GPU and an NCCL, as values over TCP do not compare with
  * these. Without any GPU there is no reason to tell. */
-static char *choose_what_is_measured(const struct launch *l, const struct checked *facts,
+static char *choose_what_is_measured(const struct launch *l, struct checked *facts,
                                      struct pairs_nccl *to)
 {
         char *why = NULL;
@@ -371,10 +362,13 @@ static char *choose_what_is_measured(const struct launch *l, const struct checke
 
         for (size_t i = 0; i < l->hosts.n; i++) {
                 const struct node *n = job_node(l->run.job, i);
+                const char *library;
 
                 if (n->state != NODE_READY)
                         continue;
-                to->libraries[i] = find_fact(&facts[i], "nccl.library");
+                library = check_fact_value(&(struct check_node){ .facts = &facts[i] },
+                                           "nccl.library");
+                to->libraries[i] = library ? library : "";
                 gpus += n->hello.n_gpus > 0;
                 if (!why && (!n->hello.n_gpus || !*to->libraries[i]))
                         why = xasprintf("TCP: %s has no %s", l->hosts.v[i].name,
@@ -386,19 +380,21 @@ static char *choose_what_is_measured(const struct launch *l, const struct checke
         return NULL;
 }
 
-enum job_step launch_check_peers(const struct launch *l, const struct checked *facts, bool measure,
+enum job_step launch_check_peers(const struct launch *l, struct checked *facts, bool measure,
                                  const json_t *base, struct job_peers *to)
 {
         struct pairs_nccl nccl = { .libraries = xcalloc(l->hosts.n, sizeof(*nccl.libraries)) };
-        CLEANUP(free_textp) char *over = choose_what_is_measured(l, facts, &nccl);
+        CLEANUP(free_textp)
+        char *over = measure ? choose_what_is_measured(l, facts, &nccl) : NULL;
         struct peers_how how = { .measure = measure, .base = base, .over = over };
         enum job_step r;
 
-        strv_env_merge(&nccl.env, &l->env);
-        if (l->n_programs)
-                strv_env_merge(&nccl.env, &l->programs[0].env);
-        if (over && !strcmp(over, PAIR_NCCL))
+        if (over && !strcmp(over, PAIR_NCCL)) {
                 how.nccl = &nccl;
+                strv_env_merge(&nccl.env, &l->env);
+                if (l->n_programs)
+                        strv_env_merge(&nccl.env, &l->programs[0].env);
+        }
         r = job_peers_find(l->run.job, l->hosts.n, &how, to);
         strv_finish(&nccl.env);
         free(nccl.libraries);

@@ -151,7 +151,7 @@ int launch_check(struct launch *l); /* `hnlaunch check`; returns the exit code *
  * to @facts, by node. JOB_DONE or JOB_INTERRUPTED. */
 enum job_step launch_check_ask(struct launch *l, struct checked *facts, bool files);
 /* job_peers_find(), with NCCL where @facts tell of it on each node. */
-enum job_step launch_check_peers(const struct launch *l, const struct checked *facts, bool measure,
+enum job_step launch_check_peers(const struct launch *l, struct checked *facts, bool measure,
                                  const json_t *base, struct job_peers *to);
 /* Returns the program whose files the fact is about: "script.2"; -1 = none. */
 int launch_check_program(const char *fact);

@@ -326,54 +326,59 @@ static void print_bindings(FILE *to, const struct plan_view *v)
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-/* What is brought to the nodes for @use, by the words of its option, malloc'ed; NULL = nothing. */
-static char *join_file_words(const struct options *o, int use)
-{
-        if (use == PUSH_VENV)
-                return o->staged.venv ? xstrdup(o->staged.venv) : NULL;
-        if (use == PUSH_STAGE)
-                return o->staged.paths.n ? shell_words_join(&o->staged.paths) : NULL;
-        return o->push.n ? shell_words_join(&o->push) : NULL;
-}
-
 static const int file_uses[] = { PUSH_VENV, PUSH_STAGE, PUSH_RANKS };
 static const char *const file_names[PUSH_USES] = {
         [PUSH_VENV] = "venv", [PUSH_STAGE] = "stage", [PUSH_RANKS] = "push"
 };
 
+/* Adds the words of the option for a use. */
+static void list_file_words(const struct options *o, int use, struct strv *to)
+{
+        if (use == PUSH_RANKS)
+                strv_copy(to, &o->push);
+        else if (use == PUSH_STAGE)
+                strv_copy(to, &o->staged.paths);
+        else if (o->staged.venv)
+                strv_push(to, o->staged.venv);
+}
+
 static void print_files(FILE *to, const struct options *o, const struct manifest *manifests)
 {
         for (size_t i = 0; i < ARRAY_SIZE(file_uses); i++) {
-                const struct manifest *m = &manifests[file_uses[i]];
-                CLEANUP(free_textp) char *words = join_file_words(o, file_uses[i]);
+                int use = file_uses[i];
+                const struct manifest *m = &manifests[use];
+                CLEANUP(strv_finish) struct strv words = STRV_INIT;
+                CLEANUP(free_textp) char *text = NULL;
                 char size[32];
 
-                if (!words)
+                list_file_words(o, use, &words);
+                if (!words.n)
                         continue;
+                text = shell_words_join(&words);
                 format_size(size, sizeof(size), m->bytes);
-                fprintf(to, "%-9s %s  (%u file%s, %s%s)\n", file_names[file_uses[i]], words,
-                        m->files, m->files == 1 ? "" : "s", size,
-                        file_uses[i] == PUSH_RANKS && o->keep ? ", kept" : "");
+                fprintf(to, "%-9s %s  (%u file%s, %s%s)\n", file_names[use], text, m->files,
+                        m->files == 1 ? "" : "s", size,
+                        use == PUSH_RANKS && o->keep ? ", kept" : "");
         }
 }
 
 static void put_files(json_t *j, const struct options *o, const struct manifest *manifests)
 {
         for (size_t i = 0; i < ARRAY_SIZE(file_uses); i++) {
-                const struct manifest *m = &manifests[file_uses[i]];
-                CLEANUP(free_textp) char *words = join_file_words(o, file_uses[i]);
-                json_t *from, *one;
+                int use = file_uses[i];
+                const struct manifest *m = &manifests[use];
+                CLEANUP(strv_finish) struct strv words = STRV_INIT;
+                json_t *one;
 
-                if (!words)
+                list_file_words(o, use, &words);
+                if (!words.n)
                         continue;
-                from = file_uses[i] == PUSH_VENV    ? json_text(o->staged.venv)
-                       : file_uses[i] == PUSH_STAGE ? json_texts(&o->staged.paths)
-                                                    : json_texts(&o->push);
-                one = json_pack("{s:o, s:i, s:I}", "from", from, "files", (int)m->files, "bytes",
-                                (json_int_t)m->bytes);
-                if (file_uses[i] == PUSH_RANKS)
+                one = json_pack("{s:o, s:i, s:I}", "from",
+                                use == PUSH_VENV ? json_text(words.v[0]) : json_texts(&words),
+                                "files", (int)m->files, "bytes", (json_int_t)m->bytes);
+                if (use == PUSH_RANKS)
                         json_object_set_new(one, "keep", json_boolean(o->keep));
-                json_object_set_new(j, file_names[file_uses[i]], one);
+                json_object_set_new(j, file_names[use], one);
         }
 }
 
