@@ -13,7 +13,8 @@ echo 'a b' >data/words
 printf '#!/bin/sh\n[ "$1" != dead.invalid ] || exit 1\nshift\nexec "$@"\n' >start
 chmod +x start
 stage() { hn stage --start-with "$PWD/start {host}" "$@"; }
-states() { python3 -c 'import json, sys; [print(n["host"], n["folders"] and len(n["folders"])) for n in json.load(sys.stdin)["nodes"]]' <"$1"; }
+# Copies that the user has elsewhere are listed, too, and stay.
+states() { python3 -c 'import json, sys; [print(n["host"], n["folders"] and sum(f["folder"].startswith(sys.argv[1]) for f in n["folders"])) for n in json.load(sys.stdin)["nodes"]]' "$TMP/" <"$1"; }
 
 stage -w a.invalid data --json=brought
 exits 'files are brought: 0' 0
@@ -23,7 +24,7 @@ stage -w a.invalid --list --json=listed
 exits '--list --json=FILE: 0' 0
 is 'has the list' "$(states listed)" 'a.invalid 1'
 is 'standard output has nothing' "$(cat "$OUT")" ''
-stage -w a.invalid --gc --stage-keep 1M --json=/nonexistent/x
+stage -w a.invalid --gc --stage-keep 1000T --unused 24d --json=/nonexistent/x
 exits 'a file that cannot be written: 73' 73
 has 'is told' "$ERR" 'error[HN903]: cannot write to /nonexistent/x: No such file'
 
@@ -48,7 +49,7 @@ exits '--list with a node without an agent: 69' 69
 ok 'lists the others' grep -q '^a.invalid  *stage .* unused ' "$OUT"
 ok 'and says which has not answered' grep -q '^dead.invalid .* no answer ' "$OUT"
 has 'with the reason' "$ERR" 'error[HN210]: the agent cannot run on dead.invalid'
-stage -w a.invalid,dead.invalid --gc --stage-keep 1M --json
+stage -w a.invalid,dead.invalid --gc --stage-keep 1000T --unused 24d --json
 exits '--gc --json, likewise' 69
 is 'null stands for that node' "$(states "$OUT" | xargs)" 'a.invalid 1 dead.invalid None'
 

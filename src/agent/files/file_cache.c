@@ -488,7 +488,7 @@ static int find_cache_place(struct file_cache *s, bool take_over, uint32_t *ret_
                         return r;
                 release_place(s);
                 if (i == 0)
-                        cache_dir_pass_over(why.what);
+                        cache_dir_pass_over(why.error == ENOSPC ? "no room" : why.what);
                 if (!first) {
                         first = r;
                         *ret = why;
