@@ -8,8 +8,8 @@
  * An agent that listens answers each connection that says the first half of the token with the
  * second half, as an endpoint answers a probe (wire/endpoint_msg.h). Then it returns MEASURE_ECHOES
  * bytes one by one, drops what follows up to its end, sends bytes of its own, and closes the
- * connection. It interprets none of them. With NCCL, the connection goes to a helper on each side
- * instead, once the token is told (wire/helper/nccl_record.h).
+ * connection. It interprets none of them, but for the first one: behind MEASURE_HELPER the
+ * connection goes to a helper for NCCL on each side instead (wire/helper/nccl_record.h).
  */
 #pragma once
 
@@ -23,6 +23,7 @@
 
 enum {
         MEASURE_ECHOES = 8,
+        MEASURE_HELPER = 'N', /* the first byte; bytes to be returned are '.' */
         MEASURE_TARGETS_MAX = 256,
         MEASURE_ADDRS_MAX = 8,
         MEASURE_BYTES_MAX = 256 << 20, /* of .send_bytes */
@@ -52,7 +53,7 @@ struct measure_order {
         uint32_t send_ms, send_bytes;
         struct measure_target *targets; /* all at once */
         uint32_t n_targets;
-        struct measure_nccl nccl; /* counts where bytes are sent */
+        struct measure_nccl nccl; /* counts where bytes are sent, and for who listens */
 };
 
 struct measured_target {

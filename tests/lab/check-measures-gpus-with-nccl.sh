@@ -67,9 +67,10 @@ head -n 2 "$TMP/hosts.txt" >two
 check two -x FAKEGPU_DIE=cuInit
 exits 'a test program that dies is a failure' 69
 row '... and told' 'net.bandwidth +fail +2 +node\[001-002\]: NCCL fails with its only peer: (NCCL has ended the test program|the test program of the peer has ended)'
-check two -x FAKEGPU_HANG=cudaStreamCreateWithFlags
+check two -x FAKEGPU_HANG=cudaStreamCreateWithFlags -x "FAKEGPU_LOG=$TMP/calls"
 exits 'NCCL that hangs is a failure' 69
 row '... and told' 'net.bandwidth +fail +2 +node\[001-002\]: NCCL fails with its only peer: NCCL has not connected the GPUs in time'
+is 'a pair takes two helpers' "$(grep -c cuDevicePrimaryCtxRetain "$TMP/calls")" 2
 ok 'no helper is left, either' wait_for eval '! pgrep -x hnlaunch-nccl'
 
 lab_hn check -H "$TMP/hosts.txt" --pairs --baseline good.json true

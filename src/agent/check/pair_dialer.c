@@ -235,6 +235,9 @@ static void start_helper(struct pair_peer *p)
 {
         struct error err;
 
+        send_word(p, (char[]){ MEASURE_HELPER }, 1);
+        if (p->step == ENDED)
+                return;
         p->step = HELPED;
         p->helper =
                 nccl_pair_start(p->dialer->loop, &p->tcp, p->dialer->nccl, on_helper_done, p, &err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A connection walks GREETING -> ECHOING -> DROPPING -> SENDING and is closed, or is given to a
- * helper after GREETING. Anybody may connect and say nothing: connections in GREETING are counted
+ * helper in ECHOING. Anybody may connect and say nothing: connections in GREETING are counted
  * apart, and the oldest makes room for a new one. The timer ends connections that take too long,
  * and at last the listener. Every libuv handle counts in @handles; the last close callback frees
  * the listener.
@@ -126,7 +126,7 @@ static void answer_end(struct pair_conn *c)
 }
 
 /* The buffer has no more bytes than the step may read: bytes behind the greeting stay in the kernel
- * for the next step. */
+ * for the next step, and bytes behind MEASURE_HELPER for the helper. */
 static void on_pair_alloc(uv_handle_t *h, size_t suggested UNUSED, uv_buf_t *ret)
 {
         static char dropped[ROOM];
@@ -135,7 +135,8 @@ static void on_pair_alloc(uv_handle_t *h, size_t suggested UNUSED, uv_buf_t *ret
         if (c->step == GREETING)
                 *ret = uv_buf_init(c->greeting + c->taken, (unsigned)(GREETING_LEN - c->taken));
         else if (c->step == ECHOING)
-                *ret = uv_buf_init(c->echo + c->taken, (unsigned)(MEASURE_ECHOES - c->taken));
+                *ret = uv_buf_init(c->echo + c->taken,
+                                   c->taken ? (unsigned)(MEASURE_ECHOES - c->taken) : 1);
         else
                 *ret = uv_buf_init(dropped, sizeof(dropped));
 }
@@ -157,10 +158,13 @@ static void take_pair_greeting(struct pair_conn *c, size_t n)
         c->step = ECHOING;
         c->taken = 0;
         send_pair_reply(c, l->answer, HALF);
-        if (!measure_nccl_is_set(l->nccl) || uv_is_closing((uv_handle_t *)&c->tcp))
-                return;
-        /* The end of the connection shall be that of the helper. */
-        nccl_pair_serve(&c->tcp, l->nccl);
+}
+
+/* The end of the connection shall be that of the helper. */
+static void give_to_helper(struct pair_conn *c)
+{
+        if (measure_nccl_is_set(c->listener->nccl))
+                nccl_pair_serve(&c->tcp, c->listener->nccl);
         close_pair_conn(c);
 }
 
@@ -169,6 +173,10 @@ static void take_echoes(struct pair_conn *c, size_t n)
 {
         char *from = c->echo + c->taken;
 
+        if (!c->taken && *from == MEASURE_HELPER) {
+                give_to_helper(c);
+                return;
+        }
         c->taken += n;
         if (c->taken == MEASURE_ECHOES)
                 c->step = DROPPING;

@@ -544,9 +544,10 @@ static enum job_step await_measures(struct job *j, struct job_measure *m, uint64
         return outcome_failed(&j->attempt.outcome) ? JOB_INTERRUPTED : JOB_DONE;
 }
 
-enum job_step job_measure_begin(struct job *j, struct job_measure **ret)
+enum job_step job_measure_begin(struct job *j, const struct pairs_nccl *nccl,
+                                struct job_measure **ret)
 {
-        *ret = job_measure_create(&j->cluster);
+        *ret = job_measure_create(&j->cluster, nccl);
         job_measure_order_listen(*ret, ++j->orders.inspections, true);
         return await_measures(j, *ret, LISTEN_MS);
 }

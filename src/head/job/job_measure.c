@@ -38,11 +38,12 @@ struct job_measure {
 };
 
 /* The token keeps other connections from being measured: both ends of a pair know the token. */
-struct job_measure *job_measure_create(struct cluster *c)
+struct job_measure *job_measure_create(struct cluster *c, const struct pairs_nccl *nccl)
 {
         struct job_measure *m = xcalloc(1, sizeof(*m));
 
         m->cluster = c;
+        m->nccl = nccl;
         m->nodes = xcalloc(c->n_nodes, sizeof(*m->nodes));
         token_make(m->token, ENDPOINT_TOKEN);
         return m;
@@ -159,11 +160,6 @@ void job_measure_order_pairs(struct job_measure *m, uint32_t number, struct chec
                 else if (sends)
                         send_measure(m, i, true, NULL, 0); /* to listen on, for many rounds */
         }
-}
-
-void job_measure_use_nccl(struct job_measure *m, const struct pairs_nccl *how)
-{
-        m->nccl = how;
 }
 
 uint64_t job_measure_pair_ms(const struct job_measure *m)

@@ -26,11 +26,11 @@ struct pairs_nccl {
 
 enum { JOB_MEASURE_MS = 150, JOB_MEASURE_BYTES = 32 << 20 }; /* sent each way, at most */
 
-/* Lets the READY agents listen, and waits for them, for some seconds at most. JOB_DONE or
- * JOB_INTERRUPTED. After job_connect(); then call job_measure_end() in any case. */
-enum job_step job_measure_begin(struct job *j, struct job_measure **ret);
-/* Has pairs measured with NCCL from now on. @how is borrowed. */
-void job_measure_use_nccl(struct job_measure *m, const struct pairs_nccl *how);
+/* Lets the READY agents listen, and waits for them, for some seconds at most. Pairs will be
+ * measured with @nccl, borrowed; NULL = over TCP. JOB_DONE or JOB_INTERRUPTED. After job_connect();
+ * then call job_measure_end() in any case. */
+enum job_step job_measure_begin(struct job *j, const struct pairs_nccl *nccl,
+                                struct job_measure **ret);
 /* Returns why NCCL has failed in the last measurement that @node began, lent. */
 const char *job_measure_failure(const struct job_measure *m, size_t node);
 /* Returns why no node can connect to @node, lent; NULL = it listens. */
@@ -44,7 +44,7 @@ void job_measure_end(struct job *j, struct job_measure *m);
 
 /* --- for the files of the job --- */
 
-struct job_measure *job_measure_create(struct cluster *c);
+struct job_measure *job_measure_create(struct cluster *c, const struct pairs_nccl *nccl);
 /* Orders the nodes to listen, or to close their ports. */
 void job_measure_order_listen(struct job_measure *m, uint32_t number, bool listen);
 void job_measure_order_pairs(struct job_measure *m, uint32_t number, struct check_pair *pairs,

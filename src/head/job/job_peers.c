@@ -110,7 +110,6 @@ static enum job_step measure_rounds(struct job *j, struct job_measure *m,
         to->book = pair_book_create(to->tested, to->n_tested, how->over);
         if (how->base)
                 expect_as_before(j, how->base, to);
-        job_measure_use_nccl(m, how->nccl);
         while (r == JOB_DONE && (n = pair_book_next(to->book, pairs)) > 0) {
                 r = job_measure_pairs(j, m, pairs, n, PEER_MS, true);
                 pair_book_take(to->book, pairs, n);
@@ -136,7 +135,7 @@ enum job_step job_peers_find(struct job *j, size_t n_nodes, const struct peers_h
                         to->book = pair_book_create(to->tested, to->n_tested, how->over);
                 return JOB_DONE;
         }
-        r = job_measure_begin(j, &m);
+        r = job_measure_begin(j, how->nccl, &m);
         if (r == JOB_DONE)
                 r = find_reachable(j, m, to);
         if (r == JOB_DONE && how->measure)
