@@ -135,6 +135,7 @@ enum error_number {
         HN_BAD_METRICS_ADDRESS = 333,
         HN_NO_METRICS = 334,
         HN_NO_STEP_LINE = 335,
+        HN_DID_NOT_RUN = 336,
         HN_BAD_START_WITH = 340,
         HN_TREE_BESIDE_START_WITH = 341,
         HN_START_PROGRAM = 342,

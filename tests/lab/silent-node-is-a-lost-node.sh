@@ -14,8 +14,8 @@ quiet_node() { # NODE...: no process of a job there
     [[ -z $(lab ps "$@") ]]
 }
 
-no_ranks() { # NODE: a cut node's sshd may still wait for the network
-    ! lab ps "$1" | grep -v sshd:
+no_ranks() { # NODE...: a cut node's sshd may still wait for the network, or for a head that stands still
+    ! lab ps "$@" | grep -v sshd:
 }
 
 lab_start -H "$TMP/hosts.txt" --node-timeout 3s --label none sh -c 'echo up; exec sleep 100'
@@ -86,6 +86,29 @@ sleep 5
 kill -CONT "$PID"
 finish
 exits 'nobody is lost because the head was suspended' 0
+
+# As when a batch system stops the head, or its machine sleeps: nothing asks the nodes to wait.
+lab_start -H "$TMP/hosts.txt" --node-timeout 3s --label none --max-restarts 1 \
+    sh -c 'echo up; test $HN_RESTART = 1 || exec sleep 100'
+ok 'eight ranks are up while the head stands still' wait_for lines_are "$OUT" 8
+kill -STOP "$PID"
+ok 'the ranks end meanwhile' wait_for no_ranks node001 node002 node003 node004
+kill -CONT "$PID"
+finish
+exits 'the job is started again' 0
+has 'the pause is the cause' "$ERR" ', and its nodes ended their ranks'
+lacks 'no node is blamed for it' "$ERR" 'lost node0'
+
+lab_start -H "$TMP/hosts.txt" --node-timeout 3s --label none sh -c 'echo up; exec sleep 100'
+ok 'eight ranks are up before another pause' wait_for lines_are "$OUT" 8
+kill -STOP "$PID"
+ok 'its ranks end meanwhile' wait_for no_ranks node001 node002 node003 node004
+kill -CONT "$PID"
+finish
+exits 'without restarts: 125' 125
+verdict_has 'the last line tells the pause' 'hnlaunch did not run for ' ', and its nodes ended their ranks  (exit 125)'
+has 'with its number' "$ERR" 'error[HN336]: hnlaunch did not run for a while'
+lacks 'no node is to be left out' "$ERR" '--without'
 
 lab_nothing_left 'the ranks of a hung node end when it wakes up, those of a cut one when it is back'
 done_testing

@@ -16,8 +16,9 @@
  * of 30 s: S = 3, P = 0.5, G = 2, K = 1 and L = 23 s.
  *
  * When hnlaunch itself did not run (SIGSTOP, a laptop's lid, a busy machine), the missed time is
- * added to the last sign of life of every node. When all nodes on the network fall silent within
- * three beats, the network of this machine is the cause, not a node.
+ * added to the last sign of life of every node, and agents that have left meanwhile, for want of a
+ * ping, are no lost nodes: the pause is the cause (heartbeat_explains()). When all nodes on the
+ * network fall silent within three beats, the network of this machine is the cause, not a node.
  *
  * Below --tree the head pings only its children. Every parent passes pings on to the children and
  * reports their silence and its end (heartbeat_heard()). So a hung parent is lost, not the healthy
@@ -294,8 +295,11 @@ static void beat_nodes(uv_timer_t *t)
         struct cluster *c = h->cluster;
         int64_t now = clock_ns(), interval = (int64_t)heartbeat_interval_ms(h) * 1000000;
 
-        if (now - h->beat_ns > 2 * interval) /* forgive the time in which hnlaunch did not run */
-                forgive_pause(c, now - h->beat_ns - interval);
+        if (now - h->beat_ns > 2 * interval) {
+                h->pause.ns = now - h->beat_ns;
+                h->pause.end_ns = now;
+                forgive_pause(c, h->pause.ns - interval);
+        }
         h->beat_ns = now;
         for (size_t i = 0; i < c->n_nodes; i++)
                 c->nodes[i].needed = false;
@@ -324,6 +328,27 @@ static void beat_nodes(uv_timer_t *t)
         tell_silence(h);
 }
 
+/* The loop may find the end of a connection before the beat that is late. Ranks that ignore TERM
+ * keep their agent for a while. */
+bool heartbeat_explains(const struct heartbeat *h, const struct node *lost, struct cause *c)
+{
+        enum link_cause why = lost->failure ? lost->failure->cause : LINK_OTHER;
+        int64_t now = clock_ns(), late = h->beat_ns ? now - h->beat_ns : 0;
+        bool passed = late < h->pause.ns;
+        int64_t ms = (passed ? h->pause.ns : late) / 1000000;
+        int64_t ago_ms = passed ? (now - h->pause.end_ns) / 1000000 : 0;
+
+        if ((why != LINK_ENDED && why != LINK_DROPPED) || ms < heartbeat_agent_ms(h, lost) ||
+            ago_ms > 2 * (MSG_LOST_GRACE_MS + KILL_MS))
+                return false;
+        c->kind = CAUSE_PAUSE;
+        c->node = -1;
+        snprintf(c->text, sizeof(c->text),
+                 "hnlaunch did not run for %s, and its nodes ended their ranks",
+                 rank_span((uint64_t)ms).text);
+        return true;
+}
+
 /* Ctrl-Z: stops hnlaunch once the pings that ask the agents for patience are written, or after some
  * tries. */
 static void suspend_process(uv_timer_t *t)
@@ -343,6 +368,7 @@ static void suspend_process(uv_timer_t *t)
         /* SIGCONT has come. Idle agents, too, wait for a ping that ends their patience. */
         if (h->beat_ns) {
                 beat_nodes(&h->timer);
+                h->pause.ns = 0; /* the agents knew of it */
                 uv_timer_start(&h->timer, beat_nodes, heartbeat_interval_ms(h),
                                heartbeat_interval_ms(h));
         }

@@ -19,6 +19,7 @@
 #define HEARTBEAT_PUSH_TIMES 10
 
 struct attempt;
+struct cause;
 struct cluster;
 
 /* Nodes that have fallen silent in one beat, or that are heard again. */
@@ -37,7 +38,10 @@ struct heartbeat {
         uv_timer_t timer, suspend;
         int suspend_tries;
         int64_t beat_ns; /* the last; 0 = stopped. @timer also rests for a suspend */
-        bool pushing;    /* nodes store files: more patience */
+        struct {
+                int64_t ns, end_ns; /* for how long hnlaunch did not run, and until when */
+        } pause;                    /* the last one */
+        bool pushing;               /* nodes store files: more patience */
         struct silence_news fell_silent, spoke_again;
 };
 
@@ -59,6 +63,10 @@ uint32_t heartbeat_agent_ms(const struct heartbeat *h, const struct node *n);
 /* The time of clock_ns() from which on no rank of @n, a lost node, lives. @may_live: the agent may
  * not know that it is lost, else its connection has ended there, too. */
 int64_t heartbeat_dead_ns(const struct heartbeat *h, const struct node *n, bool may_live);
+
+/* Whether the agent of @lost has left because it heard nothing: hnlaunch did not run (SIGSTOP, a
+ * sleep of the machine) until now or a moment ago. Sets kind, node and text of @c then. */
+bool heartbeat_explains(const struct heartbeat *h, const struct node *lost, struct cause *c);
 
 /* Answers the request for a ping. */
 void heartbeat_requested(struct heartbeat *h, struct node *n);

@@ -498,7 +498,7 @@ void job_order_name(const struct job *j, const struct cause *c, char *to, size_t
 int64_t job_cause_us(const struct job *j, const struct cause *c)
 {
         /* The last byte of a lost node came long before the loss was noticed: the notice counts. */
-        bool silence = c->kind == CAUSE_NODE || c->kind == CAUSE_NETWORK;
+        bool silence = c->kind == CAUSE_NODE || c->kind == CAUSE_NETWORK || c->kind == CAUSE_PAUSE;
         int64_t at_ns =
                 silence ? j->attempt.launched_ns + (int64_t)c->after_ms * 1000000 : c->at_ns;
 

@@ -671,6 +671,7 @@ static void lose_node(struct job *j, struct node *n)
         note_dead(j, n, lost);
         o->behind += lost != n;
         if ((lost != n && outcome_failed(o)) || o->cause.kind == CAUSE_NETWORK ||
+            (heartbeat_explains(&j->heartbeat, lost, &c) && o->cause.kind == CAUSE_PAUSE) ||
             (c.node < 0 && o->cause.kind == CAUSE_NODE && o->cause.node < 0))
                 return;
         if (job_state_stops(j->attempt.state) && lost->heard_ns > j->attempt.outcome.stopped_ns)

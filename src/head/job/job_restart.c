@@ -599,7 +599,7 @@ bool job_may_restart(const struct job *j, const struct job_next *next)
         const struct cause *c = &j->attempt.outcome.cause;
         bool of_rank = outcome_is_workers(&j->attempt.outcome) && c->kind != CAUSE_NONE &&
                        c->kind != CAUSE_ABORT;
-        bool of_job = of_rank || c->kind == CAUSE_NODE ||
+        bool of_job = of_rank || c->kind == CAUSE_NODE || c->kind == CAUSE_PAUSE ||
                       (c->kind == CAUSE_HANG && j->config.options->on_hang == HANG_RESTART);
         bool left = count_restarts(j) < j->config.options->max_restarts;
 

@@ -294,6 +294,9 @@ void evidence_collect(struct evidence *ret, const struct outcome *o, const struc
         snprintf(e.host, sizeof(e.host), "%s", name_host(f, c->node));
         if (c->kind == CAUSE_NODE) {
                 e.kind = EVIDENCE_LOST;
+        } else if (c->kind == CAUSE_PAUSE) {
+                e.kind = EVIDENCE_LOST;
+                snprintf(e.text, sizeof(e.text), "hnlaunch did not run for a while");
         } else if (c->kind == CAUSE_DRAIN) {
                 e.kind = EVIDENCE_DRAINED;
         } else if (c->kind == CAUSE_HANG || c->kind == CAUSE_STUCK) {

@@ -23,8 +23,8 @@ enum evidence_kind {
         EVIDENCE_GPU,     /* the driver of the GPU, or the kernel, reports a broken one */
         EVIDENCE_HANG,    /* a hang; @host "" = it names none */
         EVIDENCE_DRAINED, /* a host was drained */
-        EVIDENCE_LOST,    /* a host or its agent was lost */
-        EVIDENCE_NODE,    /* the node alone failed: push, spawn, /tmp of the node */
+        EVIDENCE_LOST, /* a host or its agent was lost; all with @host "", and @text may say why */
+        EVIDENCE_NODE, /* the node alone failed: push, spawn, /tmp of the node */
         EVIDENCE_MISSING, /* the program, the folder or a library: on no node */
         EVIDENCE_OOM,     /* the kernel's out-of-memory killer */
         EVIDENCE_PREPARE, /* files or the store could not be prepared; no host is known for it */

@@ -71,7 +71,7 @@ static int cause_weight(const struct outcome *o, const struct cause *c)
                 [CAUSE_SIGNAL] = 3,      [CAUSE_ABORT] = 4,    [CAUSE_EXIT] = 6,
                 [CAUSE_UNFINALIZED] = 6, [CAUSE_LATE] = 6,     [CAUSE_LEFT] = 6,
                 [CAUSE_WORLDS] = OURS,   [CAUSE_STUCK] = 6,    [CAUSE_DRAIN] = 1,
-                [CAUSE_ROLE] = 6,
+                [CAUSE_ROLE] = 6,        [CAUSE_PAUSE] = 2,
         };
 
         if (c->echo)
@@ -86,7 +86,7 @@ static int cause_weight(const struct outcome *o, const struct cause *c)
 /* Whether the failure is that nothing was heard any more. Its time is that of the last byte. */
 static bool is_silence(const struct cause *c)
 {
-        return c->kind == CAUSE_NODE || c->kind == CAUSE_NETWORK;
+        return c->kind == CAUSE_NODE || c->kind == CAUSE_NETWORK || c->kind == CAUSE_PAUSE;
 }
 
 /* Whether two failures may belong together, so that the kind decides rather than the time. */
@@ -592,6 +592,7 @@ int outcome_exit_code(const struct outcome *o)
         case CAUSE_NODE:
         case CAUSE_DRAIN:
         case CAUSE_NETWORK:
+        case CAUSE_PAUSE:
                 return EX_FAILED;
         case CAUSE_STDOUT:
                 return c->error == EPIPE ? EX_SIGNAL + SIGPIPE : EX_CANTCREAT;

@@ -30,6 +30,7 @@ enum cause_kind {
         CAUSE_NODE,    /* a node was lost; @node -1: all, with their hold */
         CAUSE_DRAIN,   /* a node was drained: the job goes on without the node; @text: by whom */
         CAUSE_NETWORK, /* all nodes at once: probably the network of this machine */
+        CAUSE_PAUSE,   /* hnlaunch did not run, and the nodes ended their ranks: @text */
         CAUSE_SIGNAL,  /* a rank was killed by @signal */
         CAUSE_ABORT,   /* hn_abort(): @code, @text */
         CAUSE_EXIT,    /* a rank exited with @code */

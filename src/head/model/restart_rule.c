@@ -134,12 +134,14 @@ static bool decide_missing(const struct restart_trial *t)
                set_decision(t, RESTART_STOP, "no node could start the program");
 }
 
-/* A host that is gone cannot be used again, whether at fault or not. The hosts of a hold that has
- * ended are there. */
+/* A host that is gone cannot be used again, whether at fault or not. Hosts that were lost with a
+ * hold, or for a pause of hnlaunch, are there. */
 static bool decide_lost(const struct restart_trial *t)
 {
         if (t->now->kind == EVIDENCE_LOST && !*t->now->host)
-                return set_decision(t, RESTART_SAME, "the hold of the nodes has ended");
+                return set_decision(t, RESTART_SAME, "%s",
+                                    *t->now->text ? t->now->text
+                                                  : "the hold of the nodes has ended");
         return t->now->kind == EVIDENCE_LOST &&
                set_decision(t, RESTART_HOST_OUT, "%s or its agent was lost", t->now->host);
 }
@@ -283,7 +285,8 @@ const struct restart_rule restart_rules[] = {
         { "a host was drained (hnlaunch drain, SIGTERM to its agent)",
           "that host out, a spare host in; no failure", decide_drained },
         { "a host or its agent was lost",
-          "that host out, a spare host in; if the hold of the run has ended, the same hosts",
+          "that host out, a spare host in; if the hold of the run has ended, or hnlaunch itself "
+          "did not run for a while, the same hosts",
           decide_lost },
         { "what belongs to the node alone failed: push, start of a process, its /tmp, "
           "/dev/shm or own disk",

@@ -292,6 +292,7 @@ static const struct {
         [CAUSE_UNFINALIZED] = { HN_UNFINALIZED, "a rank left without MPI_Finalize()" },
         [CAUSE_NODE] = { HN_NODE_LOST, "a node was lost" },
         [CAUSE_NETWORK] = { HN_NETWORK_FAILED, "all nodes were lost" },
+        [CAUSE_PAUSE] = { HN_DID_NOT_RUN, "hnlaunch did not run for a while" },
         [CAUSE_REFUSED] = { HN_NOT_STARTED, "the program could not be started" },
         [CAUSE_WORLDS] = { HN_WORLDS_OF_ONE, "ranks were worlds of one" },
         [CAUSE_ROLE] = { HN_ROLE_UNREADY, "a role was not ready" },
@@ -658,8 +659,9 @@ void report_failure(struct diags *d, const struct job *j, const struct hosts *ho
                 add_rank_evidence(di, j, out, host, plan);
         if (lost && lost->failure)
                 add_program_rows(di, lost->failure, o->via);
-        if ((lost && lost->state == NODE_FAILED) || c->kind == CAUSE_NETWORK)
-                diag_note(di, "the last output of its ranks may be missing");
+        if ((lost && lost->state == NODE_FAILED) || c->kind == CAUSE_NETWORK ||
+            c->kind == CAUSE_PAUSE)
+                diag_note(di, "the last output of %s ranks may be missing", lost ? "its" : "the");
         note_consequences(di, j, out, hosts, plan);
         if (earlier->n > EARLIER)
                 diag_note(di, "%zu earlier attempts are not listed", earlier->n - EARLIER);
@@ -680,6 +682,10 @@ void report_failure(struct diags *d, const struct job *j, const struct hosts *ho
                           "check `ip addr` here and try `ping %s`; the nodes end their ranks after "
                           "the same silence",
                           hosts->v[0].name);
+        if (c->kind == CAUSE_PAUSE)
+                diag_help(di,
+                          "it was stopped, or this machine slept or was overloaded; Ctrl-Z stops "
+                          "hnlaunch without harm, and a longer --node-timeout bridges a pause");
         /* The link knows a better step than to leave the node out. */
         if (lost && lost->failure && *lost->failure->help)
                 diag_help(di, "%s", lost->failure->help);
