@@ -9,7 +9,7 @@
 # A node has its own /run, and in it the agent's cache and a "head" in front of the system's: with
 # /run/hold/flag there, an upload stops after the node has asked for the agent. Processes are counted in
 # /proc of the node, seen through its init: cheap enough to look often. What is waited for is looked for without
-# any process, since several teams look twenty times a second.
+# any process, since several teams look ten times a second.
 
 # shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
@@ -159,7 +159,7 @@ now_ms() { MS=$((${EPOCHREALTIME/./} / 1000)); }
 
 # Until COMMAND succeeds, MS milliseconds of a quiet machine have passed (wait.sh) or UNLESS succeeds; sets TOOK.
 within() { # MS COMMAND...
-    local begin limit=$1 SLOWNESS=1
+    local begin limit=$1 PAUSE SLOWNESS=1
     shift
     now_ms
     begin=$MS
@@ -169,7 +169,8 @@ within() { # MS COMMAND...
         ((TOOK < limit * SLOWNESS)) || measure_load
         ((TOOK < limit * SLOWNESS)) || return 1
         [[ -z ${UNLESS-} ]] || ! "$UNLESS" || return 1
-        sleep 0.05
+        pause_of "$TOOK"
+        sleep "$PAUSE"
     done
     now_ms
     TOOK=$((MS - begin))

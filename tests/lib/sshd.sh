@@ -44,10 +44,12 @@ sshd_start() {
     SSHD=$TMP/sshd.${#sshds[@]}
     mkdir -p "$SSHD"
     [[ -f $SSHD/host_key ]] || ssh-keygen -q -t "${HOST_KEY_TYPE:-ed25519}" -N '' -f "$SSHD/host_key"
-    # As root it wants a folder in /run: give it one that only it sees.
+    # As root it wants a folder in /run: give it one that only it sees. What the user's shell does at each login takes
+    # longer than the login with many a .bashrc: it is out of sight, as in the lab.
     if ((EUID == 0)); then
         # shellcheck disable=SC2016
-        how=(unshare -m sh -c 'mount -t tmpfs none /run && mkdir -m 755 /run/sshd && exec "$@"' sh)
+        how=(unshare -m sh -c 'mount -t tmpfs none /run && mkdir -m 755 /run/sshd &&
+            { [ ! -f ~root/.bashrc ] || mount --bind /dev/null ~root/.bashrc; } && exec "$@"' sh)
     fi
     for try in 1 2 3 4 5 6 7 8; do
         PORT=$((20000 + (RANDOM * 7 + try) % 12000))
