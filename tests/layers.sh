@@ -105,17 +105,13 @@ result "head and agent have three sources at most outside rooms" "$(
 result "public headers include nothing of src" "$(grep -rnE '^#[[:space:]]*include[[:space:]]+"(base|wire|store|head|agent|client)/' include)"
 result "store and wire open no descriptors" "$(grep -rnE '#include <(uv\.h|sys/socket\.h|sys/epoll\.h|unistd\.h|fcntl\.h)>' src/store src/wire)"
 result "every source names its licence in the first line" "$(
-    find src include tests examples -name '*.[ch]' -o -name '*.cc' | while read -r f; do
-        head -n 1 "$f" | grep -q 'SPDX-License-Identifier: Apache-2.0' || echo "$f"
-    done)"
+    find src include tests examples -name '*.[ch]' -o -name '*.cc' |
+        xargs awk 'FNR == 1 && !/SPDX-License-Identifier: Apache-2\.0/ { print FILENAME }')"
 result "no source file but the table of errors is longer than 800 lines" "$(
-    find src include tests examples -name '*.[ch]' -o -name '*.cc' | while read -r f; do
-        [ "$(wc -l <"$f")" -le 800 ] || [ "${f##*/}" = error_ids.c ] || echo "$f"
-    done)"
+    find src include tests examples -name '*.[ch]' -o -name '*.cc' | grep -v '/error_ids\.c$' |
+        xargs awk 'FNR == 801 { print FILENAME }')"
 result "every header is included once" "$(
-    find src include tests -name '*.h' | while read -r f; do
-        grep -q '^#pragma once' "$f" || echo "$f"
-    done)"
+    find src include tests -name '*.h' | xargs grep -L '^#pragma once')"
 result "docs/howto/README.md names every page" "$(
     for page in docs/howto/*.md; do
         grep -qF "](${page##*/})" docs/howto/README.md || [ "$page" = docs/howto/README.md ] || echo "$page"

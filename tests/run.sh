@@ -9,7 +9,7 @@
 #   FILE        one test file, such as tests/launch/ctrl-c-stops-in-order.sh or tests/unit/base/buf.c
 #   -k PATTERN  only files whose suite/name matches the shell pattern *PATTERN*
 #   -j N        runs N files at once that keep a processor busy, and N + 1 that mostly wait (default: the processors);
-#               when no busy one is left, 2 N + 1 of the others
+#               when no busy one is left, 3 N + 1 of the others
 #   -B          installs and builds nothing: tests the builds as they are
 #   --by-turns   of the longest files (LONG) only a third, another one for each commit: the others are skipped, and named
 #   --as-on-a-workstation
@@ -193,8 +193,9 @@ take_job() { # LIST: prints its first line, and takes it away
     flock "$LOGS/todo.lock" sed -i -e '1w /dev/stdout' -e 1d "$LOGS/todo.$1"
 }
 
-# The next file of a list; when there is none, one of the others.
+# The next file of a list; when there is none, one of the others. A spare lane waits until no busy file is left.
 if [ "${1-}" = __next ]; then
+    while [ "$2" = spare ] && [ -s "$LOGS/todo.busy" ]; do sleep 1; done
     job=$(take_job "$2")
     [ -n "$job" ] || job=$(take_job other)
     # shellcheck disable=SC2086 # SUITE FILE
@@ -354,6 +355,7 @@ split_jobs() {
         grep -F " tests/$name." "$LOGS/jobs"
     done >"$LOGS/todo.busy"
     grep -vxFf "$LOGS/todo.busy" "$LOGS/jobs" >"$LOGS/todo.other"
+    : >"$LOGS/todo.spare"
 }
 
 # --- a workstation -----------------------------------------------------------------------------------------
@@ -499,6 +501,8 @@ say "running $(wc -l <"$LOGS/jobs") test files, at once $jobs that are busy and 
 run_jobs "$jobs" busy &
 lanes=$!
 run_jobs $((jobs + 1)) other &
+lanes="$lanes $!"
+run_jobs "$jobs" spare &
 lanes="$lanes $!"
 wait
 

@@ -77,7 +77,8 @@ lab_hn --tree 2 -H "$hosts" --max-restarts 1 --label none bash "$PWD/again.sh" "
 exits 'an attempt finds nothing of the one before' 0
 is 'and all numbers are right' "$(cat "$OUT")" ok
 
-torch_lab --tree 2 -H "$hosts" --ppn 1 --store-listen loopback torch_store.py
-torch_ok "PyTorch's store on every node" 14
+head -n 6 "$hosts" >six # a parent, its child and grandchild are enough: each rank starts a PyTorch
+torch_lab --tree 2 -H six --ppn 1 --store-listen loopback torch_store.py
+torch_ok "PyTorch's store on every node" 6
 lab_nothing_left 'nothing is left at the end'
 done_testing

@@ -12,12 +12,26 @@
 #include "lib/files.h"
 #include "lib/unit.h"
 
-enum { MANY = 700 }; /* entries: for several threads */
+enum { FEW = 5, MANY = 300 }; /* entries; many are for several threads */
 
 static char *top;
+static time_t ahead; /* of the clock, in this process */
+
+/* The C library's, for what is tested as well. */
+time_t time(time_t *at)
+{
+        struct timespec now;
+
+        clock_gettime(CLOCK_REALTIME, &now);
+        now.tv_sec += ahead;
+        if (at)
+                *at = now.tv_sec;
+        return now.tv_sec;
+}
 
 static int setup(void **state UNUSED)
 {
+        ahead = 0;
         top = xasprintf("%s/hnfolders.XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
         return mkdtemp(top) ? setenv("XDG_CACHE_HOME", top, 1) : -1;
 }
@@ -44,13 +58,13 @@ static struct folder_memory *open_memory(const char *folder)
         return folder_memory_open(path);
 }
 
-/* Makes a folder with a file, a link and a full folder. */
-static void make_folder(const char *folder)
+/* Makes a folder with a file, a link and a folder of @n files. */
+static void make_folder(const char *folder, int n)
 {
         CLEANUP(free_textp)
         char *command = xasprintf("mkdir -p %s/sub && cd %s && echo 1 >file && ln -s file link && "
                                   "cd sub && seq 1000 %d | xargs touch",
-                                  folder, folder, 999 + MANY);
+                                  folder, folder, 999 + n);
 
         run("", command);
 }
@@ -70,7 +84,7 @@ static void add_path(struct folder_memory *m, const char *folder, const char *pl
         folder_memory_add(m, &e, &sent);
 }
 
-static void remember(const char *folder)
+static void remember(const char *folder, int n)
 {
         const struct folder_sum sum = { .sha = { 7 }, .wire_bytes = 77 };
         struct folder_memory *m = open_memory(folder);
@@ -79,7 +93,7 @@ static void remember(const char *folder)
         add_path(m, folder, "file");
         add_path(m, folder, "link");
         add_path(m, folder, "sub");
-        for (int i = 0; i < MANY; i++) {
+        for (int i = 0; i < n; i++) {
                 char place[32];
 
                 snprintf(place, sizeof(place), "sub/%d", 1000 + i);
@@ -100,12 +114,9 @@ static bool is_true(const char *folder)
 }
 
 /* What is younger than two seconds, counted in whole ones, is not remembered. */
-static void wait_until_old(void)
+static void become_old(void)
 {
-        time_t begin = time(NULL);
-
-        while (time(NULL) < begin + 3)
-                usleep(20000);
+        ahead += 3;
 }
 
 TEST_WITH(setup, teardown, each_change_is_noticed)
@@ -117,9 +128,9 @@ TEST_WITH(setup, teardown, each_change_is_noticed)
                 "chmod 600 file",
                 "echo x >new",
                 "rm sub/1003",
-                "mv sub/1500 sub/1500.old",
+                "mv sub/1150 sub/1150.old",
                 "chmod 700 sub",
-                "echo 2 >sub/1699",
+                "echo 2 >sub/1299",
                 "echo 2 >other && mv other file",
                 "rm link && echo 1 >link",
                 "rm file && mkdir file",
@@ -129,13 +140,13 @@ TEST_WITH(setup, teardown, each_change_is_noticed)
 
         for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
                 snprintf(name, sizeof(name), "%zu", i);
-                make_folder(name);
+                make_folder(name, MANY);
         }
-        wait_until_old();
+        become_old();
         for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
                 snprintf(name, sizeof(name), "%zu", i);
                 assert_false(is_true(name));
-                remember(name);
+                remember(name, MANY);
                 assert_true(is_true(name));
                 run(name, changes[i]);
                 if (is_true(name) != !i)
@@ -150,9 +161,9 @@ TEST_WITH(setup, teardown, what_is_remembered_is_found)
         unsigned char found[PUSH_SHA];
         struct folder_memory *m;
 
-        make_folder("v");
-        wait_until_old();
-        remember("v");
+        make_folder("v", MANY);
+        become_old();
+        remember("v", MANY);
         m = open_memory("v");
         assert_true(folder_memory_is_true(m));
         assert_int_equal(folder_memory_entries(m), MANY + 3);
@@ -165,7 +176,7 @@ TEST_WITH(setup, teardown, what_is_remembered_is_found)
                 assert_int_equal(e->sha[0], strlen(place));
                 assert_string_equal(folder_memory_text(m, e->target), i == 1 ? "file" : "");
         }
-        assert_string_equal(folder_memory_text(m, folder_memory_entry(m, MANY)->place), "sub/1697");
+        assert_string_equal(folder_memory_text(m, folder_memory_entry(m, MANY)->place), "sub/1297");
         /* The Python is remembered beside the same entries. */
         assert_false(folder_memory_find_python(m, &python, found));
         folder_memory_set_python(m, &python, sha);
@@ -183,8 +194,8 @@ TEST_WITH(setup, teardown, what_is_remembered_is_found)
 
 TEST_WITH(setup, teardown, a_folder_that_has_just_changed_is_not_remembered)
 {
-        make_folder("v");
-        remember("v");
+        make_folder("v", FEW);
+        remember("v", FEW);
         assert_false(is_true("v"));
 }
 
@@ -210,10 +221,10 @@ TEST_WITH(setup, teardown, a_damaged_memory_is_empty)
         struct stat st;
         FILE *f;
 
-        make_folder("v");
-        wait_until_old();
+        make_folder("v", MANY);
+        become_old();
         for (long part = 0; part < 6; part++) {
-                remember("v");
+                remember("v", MANY);
                 assert_true(is_true("v"));
                 assert_int_equal(find_memories(paths), 1);
                 assert_int_equal(stat(paths[0], &st), 0);
@@ -237,12 +248,12 @@ TEST_WITH(setup, teardown, the_longest_unused_is_forgotten)
 
         for (int i = 0; i < 10; i++) {
                 snprintf(name, sizeof(name), "%d", i);
-                make_folder(name);
+                make_folder(name, FEW);
         }
-        wait_until_old();
+        become_old();
         for (int i = 0; i < 10; i++) {
                 snprintf(name, sizeof(name), "%d", i);
-                remember(name);
+                remember(name, FEW);
                 usleep(20000);
                 assert_true(is_true("0")); /* in use */
                 usleep(20000);
@@ -257,9 +268,9 @@ TEST_WITH(setup, teardown, the_longest_unused_is_forgotten)
 
 TEST_WITH(setup, teardown, no_place_is_no_error)
 {
-        make_folder("v");
+        make_folder("v", FEW);
         setenv("XDG_CACHE_HOME", "/proc/nothing", 1);
-        wait_until_old();
-        remember("v");
+        become_old();
+        remember("v", FEW);
         assert_false(is_true("v"));
 }
