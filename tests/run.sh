@@ -11,7 +11,7 @@
 #   -j N        runs N files at once that keep a processor busy, and N + 1 that mostly wait (default: the processors);
 #               when no busy one is left, 3 N + 1 of the others
 #   -B          installs and builds nothing: tests the builds as they are
-#   --by-turns   of the longest files (LONG) only a third, another one for each commit: the others are skipped, and named
+#   --by-turns   of the longest files (LONG) only a quarter, another one for each commit: the others are skipped, and named
 #   --as-on-a-workstation
 #               with what people have: programs of Slurm, MPICH and Open MPI in PATH, mpi4py, an active conda
 #               environment, settings of their own, a long HOME, and a folder /nonexistent
@@ -41,53 +41,69 @@ PLAIN=$ROOT/build
 # The files that take longest begin first: those that keep a processor busy, and those that mostly wait, each of which
 # takes a quarter of a processor on average. Ranks of NCCL and MPI spin while they wait for each other: the more of them
 # run at once, the more they take, so that no two files of NCCL stand side by side.
-BUSY="lab/check-measures-gpus-with-nccl clients/nccl-2.29-works-on-simulated-gpus lab/torch-programs-run-on-four-nodes
-install/debian-packages-install-and-run lab/nccl-spans-two-nodes
-clients/mpich-tests-end-as-under-mpiexec lab/tree-merges-what-the-store-is-asked clients/why-names-the-odd-rank-of-mpi
-clients/torch-programs-run-unchanged lab/trainer-learns-on-32-ranks launch/every-call-can-fail
-launch/clean-runs-raise-no-alarm clients/nccl-2.22-works-on-simulated-gpus clients/jax-programs-find-each-other install/agent-for-aarch64-runs-jobs
-clients/howtos-are-true clients/role-recipes-run clients/torch-store-stands-random-use lab/torch-groups-follow-on-four-nodes
+BUSY="lab/check-measures-gpus-with-nccl clients/nccl-2.29-works-on-simulated-gpus
+lab/torch-programs-run-on-four-nodes install/debian-packages-install-and-run lab/nccl-spans-two-nodes
+clients/mpich-tests-end-as-under-mpiexec lab/tree-merges-what-the-store-is-asked
+clients/why-names-the-odd-rank-of-mpi clients/torch-programs-run-unchanged lab/trainer-learns-on-32-ranks
+launch/every-call-can-fail launch/clean-runs-raise-no-alarm lab/torch-programs-continue-in-prepared-interpreters
+launch/launches-cost-what-they-did launch/recorded-machines-agree-with-hwloc lab/roles-meet-over-ssh
+lab/preflight-replaces-nodes-that-are-not-fit unit/store/engine/store_scale clients/nccl-2.22-works-on-simulated-gpus
+clients/jax-programs-find-each-other install/agent-for-aarch64-runs-jobs clients/howtos-are-true
+clients/role-recipes-run clients/torch-store-stands-random-use lab/torch-groups-follow-on-four-nodes
 clients/openmpi-programs-of-debian-run-unchanged clients/torch-rank-that-dies-is-named lab/jax-programs-span-nodes
 launch/push-leaves-this-machine-as-it-is clients/torch-training-survives-restarts
 clients/torch-groups-follow-one-another clients/torch-parts-run-unchanged launch/pytorch-runs-unchanged
-lab/openmpi-runs-on-four-nodes clients/openmpi-programs-run-unchanged ssh/ten-thousand-known-hosts-cost-little
-install/python-wheel-runs-jobs lab/tree-carries-a-whole-job install/shells-complete-hnlaunch
-lab/own-ranks-meet-under-per-node lab/mpi-programs-span-four-nodes lab/groups-span-nodes
+lab/openmpi-runs-on-four-nodes ssh/ten-thousand-known-hosts-cost-little install/python-wheel-runs-jobs
+lab/tree-carries-a-whole-job lab/own-ranks-meet-under-per-node lab/mpi-programs-span-four-nodes lab/groups-span-nodes
 clients/accelerate-and-fabric-run-unchanged clients/endings-name-their-cause clients/mpi-programs-run-unchanged
 clients/headers-compile-without-warnings clients/collectives-are-right-on-random-data
 clients/nccl-versions-are-compared-before-the-join"
-SLOW="launch/why-names-the-odd-rank lab/tree-is-watched-by-its-parents launch/why-brings-flight-recorders-home
-launch/unfinished-commands-are-bounded launch/idle-agent-asks-for-its-head launch/live-line-tells-what-goes-on
-launch/hangs-are-told-unasked launch/what-why-has-found-is-in-the-verdict lab/fault-matrix launch/runs-are-found-and-ordered
-launch/ranks-with-ranks-of-their-own-are-told lab/frozen-node-is-shown-as-silent lab/silent-node-is-a-lost-node
-launch/gpus-are-sampled launch/no-container-lets-a-process-flee launch/unfinished-frames-are-bounded
-launch/containers-hold-the-ranks lab/faults-in-a-tree lab/tree-loses-a-subtree-at-once
-launch/message-out-of-turn-loses-the-node lab/push-that-cannot-be-done-is-told lab/pull-comes-from-every-node
-lab/store-behind-a-firewall-starts-nothing lab/report-merges-the-nodes lab/why-finds-the-rank-on-its-node
-launch/report-tells-what-happened launch/runs-outlive-their-terminal launch/torch-rank-that-sleeps-is-named
-clients/c-programs-run-under-torchrun lab/sge-tasks-start-the-agents lab/top-shows-every-node
-launch/options-of-other-launchers-are-known lab/containers-run-on-many-nodes lab/late-nodes-are-tried-again
-launch/tcp-endpoint-outlives-bad-clients launch/flood-of-an-ssh-command-is-cut-short launch/why-bounds-what-ras-says
-lab/slurm-steps-start-the-agents lab/slurm-signals-reach-all-ranks lab/slurm-page-is-true
-lab/allocation-is-run-over-ssh lab/store-endpoint-knows-the-jobs-user lab/store-endpoint-outlives-its-ranks
-lab/tree-explains-its-ways ssh/a-server-that-drops-is-spared launch/what-others-say-is-escaped
-launch/report-names-the-first-rank launch/top-shows-what-ranks-do launch/ranks-that-do-not-join-are-named
-lab/nodes-dial-in launch/known-bad-nccl-is-told clients/mpi-that-does-not-fit-is-told
-launch/agent-leaves-nothing-behind launch/progress-bars-show-on-a-terminal launch/agent-that-hangs-is-ended lab/chaos lab/chaos-of-roles
-lab/roles-in-random-orders lab/spare-host-takes-over lab/failures-are-decided-by-facts ssh/a-server-is-hostile-after-the-key-exchange"
-# What takes longest, and tests with other programs what other files test, too: --by-turns has a third of it.
-LONG="install/debian-packages-install-and-run clients/nccl-2.29-works-on-simulated-gpus install/agent-for-aarch64-runs-jobs
-lab/torch-programs-run-on-four-nodes clients/nccl-2.22-works-on-simulated-gpus install/python-wheel-runs-jobs
-clients/jax-programs-find-each-other lab/tree-merges-what-the-store-is-asked clients/torch-programs-run-unchanged
-clients/why-names-the-odd-rank-of-mpi lab/nccl-spans-two-nodes clients/role-recipes-run
-clients/torch-store-stands-random-use lab/torch-groups-follow-on-four-nodes clients/openmpi-programs-of-debian-run-unchanged
-lab/trainer-learns-on-32-ranks clients/torch-rank-that-dies-is-named lab/jax-programs-span-nodes
-clients/torch-training-survives-restarts clients/torch-groups-follow-one-another clients/torch-parts-run-unchanged
-lab/openmpi-runs-on-four-nodes clients/openmpi-programs-run-unchanged lab/tree-carries-a-whole-job
-clients/mpich-tests-end-as-under-mpiexec install/shells-complete-hnlaunch lab/mpi-programs-span-four-nodes
-clients/mpi-programs-run-unchanged lab/groups-span-nodes clients/accelerate-and-fabric-run-unchanged
-clients/collectives-are-right-on-random-data lab/own-ranks-meet-under-per-node clients/headers-compile-without-warnings"
-TURNS=3
+SLOW="launch/why-names-the-odd-rank lab/runs-start-on-a-hold lab/scripts-continue-in-prepared-interpreters
+lab/tree-is-watched-by-its-parents launch/why-brings-flight-recorders-home launch/unfinished-commands-are-bounded
+launch/idle-agent-asks-for-its-head launch/live-line-tells-what-goes-on launch/hangs-are-told-unasked
+launch/what-why-has-found-is-in-the-verdict install/shells-complete-hnlaunch lab/push-passes-from-node-to-node
+lab/segments-lie-within-domains clients/openmpi-programs-run-unchanged lab/short-outage-is-no-loss
+lab/drained-hosts-lose-no-step launch/hold-serves-runs-in-turn lab/sge-page-is-true lab/lost-nodes-shrink-the-job
+lab/spares-replace-nodes-before-the-start launch/bindings-agree-with-hwloc lab/fault-matrix
+launch/runs-are-found-and-ordered launch/ranks-with-ranks-of-their-own-are-told lab/frozen-node-is-shown-as-silent
+lab/silent-node-is-a-lost-node launch/gpus-are-sampled launch/no-container-lets-a-process-flee
+launch/unfinished-frames-are-bounded launch/containers-hold-the-ranks lab/faults-in-a-tree
+lab/tree-loses-a-subtree-at-once launch/message-out-of-turn-loses-the-node lab/push-that-cannot-be-done-is-told
+lab/pull-comes-from-every-node lab/store-behind-a-firewall-starts-nothing lab/report-merges-the-nodes
+lab/why-finds-the-rank-on-its-node launch/report-tells-what-happened launch/runs-outlive-their-terminal
+launch/torch-rank-that-sleeps-is-named clients/c-programs-run-under-torchrun lab/sge-tasks-start-the-agents
+lab/signalled-agents-drain-their-hosts lab/roles-survive-lost-nodes launch/nics-are-near
+launch/mpi-programs-are-told-apart launch/logs-show-what-ranks-wrote launch/restarts-are-decided-by-facts
+lab/tree-lends-the-ssh-agent launch/gpus-are-free-before-a-restart lab/failing-rank-stops-all-nodes
+lab/top-shows-every-node launch/options-of-other-launchers-are-known lab/containers-run-on-many-nodes
+lab/late-nodes-are-tried-again launch/tcp-endpoint-outlives-bad-clients launch/flood-of-an-ssh-command-is-cut-short
+launch/why-bounds-what-ras-says lab/slurm-steps-start-the-agents lab/slurm-signals-reach-all-ranks
+lab/slurm-page-is-true lab/allocation-is-run-over-ssh lab/store-endpoint-knows-the-jobs-user
+lab/store-endpoint-outlives-its-ranks lab/tree-explains-its-ways ssh/a-server-that-drops-is-spared
+launch/what-others-say-is-escaped launch/report-names-the-first-rank launch/top-shows-what-ranks-do
+launch/ranks-that-do-not-join-are-named lab/nodes-dial-in launch/known-bad-nccl-is-told
+clients/mpi-that-does-not-fit-is-told launch/agent-leaves-nothing-behind launch/progress-bars-show-on-a-terminal
+launch/agent-that-hangs-is-ended lab/chaos lab/chaos-of-roles lab/roles-in-random-orders lab/spare-host-takes-over
+lab/failures-are-decided-by-facts ssh/a-server-is-hostile-after-the-key-exchange"
+# What takes longest, and tests with other programs what other files test, too: --by-turns has a quarter of it. In this
+# order each quarter takes about as long as another: place 1, 5, 9 ... and so on.
+LONG="lab/torch-programs-run-on-four-nodes clients/nccl-2.29-works-on-simulated-gpus install/agent-for-aarch64-runs-jobs
+install/debian-packages-install-and-run clients/jax-programs-find-each-other clients/howtos-are-true
+clients/nccl-2.22-works-on-simulated-gpus clients/torch-store-stands-random-use
+lab/torch-programs-continue-in-prepared-interpreters launch/launches-cost-what-they-did
+clients/torch-programs-run-unchanged clients/why-names-the-odd-rank-of-mpi lab/torch-groups-follow-on-four-nodes
+lab/jax-programs-span-nodes lab/tree-merges-what-the-store-is-asked clients/role-recipes-run
+clients/openmpi-programs-of-debian-run-unchanged clients/torch-rank-that-dies-is-named lab/roles-meet-over-ssh
+lab/trainer-learns-on-32-ranks launch/recorded-machines-agree-with-hwloc clients/torch-training-survives-restarts
+install/python-wheel-runs-jobs clients/torch-parts-run-unchanged clients/torch-groups-follow-one-another
+clients/accelerate-and-fabric-run-unchanged launch/pytorch-runs-unchanged lab/tree-carries-a-whole-job
+clients/c-programs-run-under-torchrun install/shells-complete-hnlaunch lab/faults-in-a-tree
+lab/openmpi-runs-on-four-nodes lab/mpi-programs-span-four-nodes clients/openmpi-programs-run-unchanged
+clients/collectives-are-right-on-random-data lab/own-ranks-meet-under-per-node
+clients/mpich-tests-end-as-under-mpiexec clients/mpi-programs-run-unchanged launch/torch-rank-that-sleeps-is-named
+clients/headers-compile-without-warnings lab/groups-span-nodes lab/nccl-spans-two-nodes
+launch/bindings-agree-with-hwloc"
+TURNS=4
 
 say() { printf '%s\n' "== $*"; }
 

@@ -70,7 +70,13 @@ hn plan -w a,b --chdir "$PWD" --push data python3 train.py
 lacks 'nor when ranks start elsewhere' "$ERR" HN239
 hn plan --json -w a,b --push-keep --push data true
 has 'plan --json too' "$OUT" '"bytes": 6'
+# Ten times the same 20,001.
 mkdir many
-(cd many && seq 1 200001 | xargs touch) 
-wrong 'more files than fit' 66 HN238 '--push: more than 200000 files' --push many
+(cd many && seq 1 20001 | xargs touch)
+links=()
+for i in {1..9}; do
+    ln -s many "many.$i"
+    links+=(--push "many.$i")
+done
+wrong 'more files than fit' 66 HN238 '--push: more than 200000 files' --push many "${links[@]}"
 done_testing
