@@ -44,12 +44,13 @@ PLAIN=$ROOT/build
 BUSY="lab/check-measures-gpus-with-nccl clients/nccl-2.29-works-on-simulated-gpus
 lab/torch-programs-run-on-four-nodes install/debian-packages-install-and-run lab/nccl-spans-two-nodes
 clients/mpich-tests-end-as-under-mpiexec lab/tree-merges-what-the-store-is-asked
-clients/why-names-the-odd-rank-of-mpi clients/torch-programs-run-unchanged lab/trainer-learns-on-32-ranks
-launch/every-call-can-fail launch/clean-runs-raise-no-alarm lab/torch-programs-continue-in-prepared-interpreters
-launch/launches-cost-what-they-did launch/recorded-machines-agree-with-hwloc lab/roles-meet-over-ssh
-lab/preflight-replaces-nodes-that-are-not-fit unit/store/engine/store_scale clients/nccl-2.22-works-on-simulated-gpus
-clients/jax-programs-find-each-other install/agent-for-aarch64-runs-jobs clients/howtos-are-true
-clients/role-recipes-run clients/torch-store-stands-random-use lab/torch-groups-follow-on-four-nodes
+clients/why-names-the-odd-rank-of-mpi clients/torch-programs-run-unchanged clients/torch-leaves-no-shared-memory
+lab/trainer-learns-on-32-ranks launch/every-call-can-fail launch/clean-runs-raise-no-alarm
+lab/torch-programs-continue-in-prepared-interpreters launch/launches-cost-what-they-did
+launch/recorded-machines-agree-with-hwloc lab/roles-meet-over-ssh lab/preflight-replaces-nodes-that-are-not-fit
+unit/store/engine/store_scale clients/nccl-2.22-works-on-simulated-gpus clients/jax-programs-find-each-other
+install/agent-for-aarch64-runs-jobs clients/howtos-are-true clients/role-recipes-run
+clients/torch-store-stands-random-use lab/torch-groups-follow-on-four-nodes
 clients/openmpi-programs-of-debian-run-unchanged clients/torch-rank-that-dies-is-named lab/jax-programs-span-nodes
 launch/push-leaves-this-machine-as-it-is clients/torch-training-survives-restarts
 clients/torch-groups-follow-one-another clients/torch-parts-run-unchanged launch/pytorch-runs-unchanged
@@ -88,21 +89,21 @@ lab/failures-are-decided-by-facts ssh/a-server-is-hostile-after-the-key-exchange
 # What takes longest, and tests with other programs what other files test, too: --by-turns has a quarter of it. In this
 # order each quarter takes about as long as another: place 1, 5, 9 ... and so on.
 LONG="lab/torch-programs-run-on-four-nodes clients/nccl-2.29-works-on-simulated-gpus install/agent-for-aarch64-runs-jobs
-install/debian-packages-install-and-run clients/jax-programs-find-each-other clients/howtos-are-true
-clients/nccl-2.22-works-on-simulated-gpus clients/torch-store-stands-random-use
-lab/torch-programs-continue-in-prepared-interpreters launch/launches-cost-what-they-did
-clients/torch-programs-run-unchanged clients/why-names-the-odd-rank-of-mpi lab/torch-groups-follow-on-four-nodes
-lab/jax-programs-span-nodes lab/tree-merges-what-the-store-is-asked clients/role-recipes-run
-clients/openmpi-programs-of-debian-run-unchanged clients/torch-rank-that-dies-is-named lab/roles-meet-over-ssh
-lab/trainer-learns-on-32-ranks launch/recorded-machines-agree-with-hwloc clients/torch-training-survives-restarts
-install/python-wheel-runs-jobs clients/torch-parts-run-unchanged clients/torch-groups-follow-one-another
-clients/accelerate-and-fabric-run-unchanged launch/pytorch-runs-unchanged lab/tree-carries-a-whole-job
-clients/c-programs-run-under-torchrun install/shells-complete-hnlaunch lab/faults-in-a-tree
-lab/openmpi-runs-on-four-nodes lab/mpi-programs-span-four-nodes clients/openmpi-programs-run-unchanged
-clients/collectives-are-right-on-random-data lab/own-ranks-meet-under-per-node
-clients/mpich-tests-end-as-under-mpiexec clients/mpi-programs-run-unchanged launch/torch-rank-that-sleeps-is-named
-clients/headers-compile-without-warnings lab/groups-span-nodes lab/nccl-spans-two-nodes
-launch/bindings-agree-with-hwloc"
+install/debian-packages-install-and-run clients/howtos-are-true clients/nccl-2.22-works-on-simulated-gpus
+clients/torch-programs-run-unchanged launch/launches-cost-what-they-did clients/torch-store-stands-random-use
+clients/torch-leaves-no-shared-memory clients/jax-programs-find-each-other
+lab/torch-programs-continue-in-prepared-interpreters clients/why-names-the-odd-rank-of-mpi
+lab/jax-programs-span-nodes lab/tree-merges-what-the-store-is-asked clients/torch-rank-that-dies-is-named
+clients/role-recipes-run lab/torch-groups-follow-on-four-nodes lab/roles-meet-over-ssh
+launch/recorded-machines-agree-with-hwloc install/python-wheel-runs-jobs clients/torch-training-survives-restarts
+clients/openmpi-programs-of-debian-run-unchanged clients/accelerate-and-fabric-run-unchanged
+clients/torch-parts-run-unchanged launch/pytorch-runs-unchanged lab/trainer-learns-on-32-ranks
+install/shells-complete-hnlaunch clients/torch-groups-follow-one-another
+clients/collectives-are-right-on-random-data lab/faults-in-a-tree launch/torch-rank-that-sleeps-is-named
+lab/openmpi-runs-on-four-nodes clients/openmpi-programs-run-unchanged lab/tree-carries-a-whole-job
+lab/mpi-programs-span-four-nodes clients/mpi-programs-run-unchanged lab/own-ranks-meet-under-per-node
+clients/c-programs-run-under-torchrun clients/mpich-tests-end-as-under-mpiexec lab/nccl-spans-two-nodes
+lab/groups-span-nodes launch/bindings-agree-with-hwloc clients/headers-compile-without-warnings"
 TURNS=4
 
 say() { printf '%s\n' "== $*"; }

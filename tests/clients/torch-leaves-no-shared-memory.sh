@@ -33,7 +33,7 @@ clean() { # NAME
 for start_method in fork spawn; do
     for end in raise kill exit; do
         [[ $start_method$end != spawn[ek]* ]] || continue # the same for managers
-        torch_hn --local 3 --grace 60s torch_shared.py "$start_method" "$end"
+        torch_hn --local 2 --grace 60s torch_shared.py "$start_method" "$end"
         clean "$start_method, $end"
     done
     torch_words torch_shared.py "$start_method" save
