@@ -4,10 +4,6 @@
  * kind, source), folders recursively; the list is sorted by place, equal items are merged, two
  * different items in a place are an error; then all files are hashed, and the items become the
  * manifest. Errors do not stop the gathering until there are ERRORS_MAX errors.
- *
- * Reading: the last file stays open, since nodes are at about the same file at about the same time.
- * Every open compares the file with the hashed file (device, inode, time, size): a change since
- * then is -ESTALE.
  */
 #include "head/push/manifest.h"
 
@@ -26,12 +22,12 @@
 #include "base/fd.h"
 #include "head/push/folder_memory.h"
 #include "head/push/hash_memory.h"
+#include "head/push/manifest_private.h"
 
 enum {
         READ_SIZE = 1 << 20,
         ERRORS_MAX = 20, /* then gathering stops */
         PYC_HEAD = 16,   /* of a .pyc: version, flags, then time and size of the source */
-        PYC_TIME = 8,
 };
 
 static uint32_t get_little(const unsigned char *p)
@@ -43,15 +39,6 @@ static void put_little(unsigned char *p, uint32_t v)
 {
         for (int i = 0; i < 4; i++)
                 p[i] = (unsigned char)(v >> (8 * i));
-}
-
-/* Tells whether @st is the file as it was hashed: links and rights may have changed. */
-static bool source_is_same(const struct manifest_source *s, const struct stat *st)
-{
-        const struct hash_key now = hash_memory_key(st);
-
-        return s->key.dev == now.dev && s->key.ino == now.ino && s->key.mtime_ns == now.mtime_ns &&
-               s->key.size == now.size;
 }
 
 struct manifest_item {
@@ -132,24 +119,6 @@ static char *landing_place(const char *cwd, const char *full)
                 return xstrdup(inside);
         inside = real ? path_below(cwd, real) : NULL;
         return inside && *inside ? xasprintf("%s/%s", inside, name) : xstrdup(name);
-}
-
-/* Returns @folder/@name, malloc'ed. As fast as it can be: a manifest has 20,000 of them. */
-static char *append_name(const char *folder, const char *name)
-{
-        size_t n = strcmp(folder, "/") ? strlen(folder) : 0, len = strlen(name);
-        char *to = xcalloc(1, n + len + 2);
-
-        memcpy(to, folder, n);
-        to[n] = '/';
-        memcpy(to + n + 1, name, len);
-        return to;
-}
-
-/* Returns the path of a source, malloc'ed; @dir is that of a folder's manifest. */
-static char *find_source_path(const char *dir, const struct manifest_source *s, const char *place)
-{
-        return s->path ? xstrdup(s->path) : append_name(dir, place);
 }
 
 /* --- gathering -------------------------------------------------------------------------------- */
@@ -243,8 +212,8 @@ static void gather_folder(struct packing *k, const struct found *f, const char *
 
                 if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
                         continue;
-                sub = append_name(path, e->d_name);
-                to = *place ? append_name(place, e->d_name) : xstrdup(e->d_name);
+                sub = manifest_append_name(path, e->d_name);
+                to = *place ? manifest_append_name(place, e->d_name) : xstrdup(e->d_name);
                 gather_source(k, &(struct found){ dirfd(dir), e->d_name, sub }, to, false);
         }
         closedir(dir);
@@ -431,13 +400,13 @@ static int hash_contents(struct packing *k, struct manifest_item *it, int fd, vo
         crypto_hash_sha256_final(&sum, it->entry.sha);
         if (fstat(fd, &st) < 0)
                 return -errno;
-        return size == it->entry.size && source_is_same(&it->source, &st) ? 0 : -ESTALE;
+        return size == it->entry.size && manifest_source_is_same(&it->source, &st) ? 0 : -ESTALE;
 }
 
 static void hash_file(struct packing *k, struct manifest_item *it, void *buffer)
 {
         /* Non-blocking: a pipe may have taken the file's place. */
-        CLEANUP(free_textp) char *path = find_source_path(k->dir, &it->source, it->entry.path);
+        CLEANUP(free_textp) char *path = manifest_source_path(k->dir, &it->source, it->entry.path);
         CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
         int r = fd < 0 ? -errno : hash_contents(k, it, fd, buffer);
 
@@ -524,7 +493,7 @@ static void recall_items(struct packing *k, const struct folder_memory *memory)
                 struct manifest_item *it;
 
                 if (S_ISLNK(e->mode)) {
-                        CLEANUP(free_textp) char *path = append_name(k->dir, place);
+                        CLEANUP(free_textp) char *path = manifest_append_name(k->dir, place);
 
                         gather_link(k, path, place, &(struct stat){ .st_mode = e->mode });
                         continue;
@@ -666,110 +635,6 @@ int manifest_pack_folder(struct manifest *p, const char *dir, const struct manif
         }
         free(k.top);
         return finish_packing(&k, recalled, p);
-}
-
-/* --- reading ---------------------------------------------------------------------------------- */
-
-static char *find_entry_path(const struct manifest *p, uint32_t entry)
-{
-        return find_source_path(p->label.name, &p->sources[entry], p->manifest.v[entry].path);
-}
-
-static int set_changed_error(const struct manifest *p, uint32_t entry, struct error *err)
-{
-        CLEANUP(free_textp) char *path = find_entry_path(p, entry);
-
-        err_set(err, ESTALE, "%s has changed since it was hashed", path);
-        err->number = HN_PUSH_CHANGED;
-        return -ESTALE;
-}
-
-/* A file that is gone counts as changed: the next step is the same. */
-static int set_read_error(const struct manifest *p, uint32_t entry, int error, struct error *err)
-{
-        CLEANUP(free_textp) char *path = find_entry_path(p, entry);
-
-        err_set(err, error, "%s can no longer be read: %s", path, strerror(error));
-        err->number = error == ENOENT ? HN_PUSH_CHANGED : HN_PUSH_UNREADABLE;
-        return -error;
-}
-
-int manifest_check(const struct manifest *p, uint32_t entry, struct error *err)
-{
-        CLEANUP(free_textp) char *path = find_entry_path(p, entry);
-        struct stat st;
-
-        if (p->sources[entry].content)
-                return 0;
-        if (stat(path, &st) < 0)
-                return set_read_error(p, entry, errno, err);
-        return source_is_same(&p->sources[entry], &st) ? 0 : set_changed_error(p, entry, err);
-}
-
-/* Puts the time of all copies into the piece of a .pyc from @offset on, if the place is inside. */
-static void stamp_piece(unsigned char *piece, uint64_t offset, size_t len)
-{
-        unsigned char stamp[4];
-
-        put_little(stamp, PUSH_FILE_TIME);
-        for (uint64_t i = 0; i < sizeof(stamp); i++)
-                if (PYC_TIME + i >= offset && PYC_TIME + i < offset + len)
-                        piece[PYC_TIME + i - offset] = stamp[i];
-}
-
-/* Opens the file of an entry unless still open from the last call. */
-static int open_manifest_entry(struct manifest *p, uint32_t entry, struct error *err)
-{
-        CLEANUP(free_textp) char *path = NULL;
-        struct stat st;
-        int r = 0;
-
-        if (p->fd >= 0 && p->fd_entry == entry)
-                return 0;
-        fd_close(p->fd);
-        path = find_entry_path(p, entry);
-        p->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-        if (p->fd < 0)
-                return set_read_error(p, entry, errno, err);
-        p->fd_entry = entry;
-        if (fstat(p->fd, &st) < 0)
-                r = set_read_error(p, entry, errno, err);
-        else if (!source_is_same(&p->sources[entry], &st))
-                r = set_changed_error(p, entry, err);
-        if (r)
-                p->fd = fd_close(p->fd);
-        return r;
-}
-
-int manifest_read(struct manifest *p, uint32_t entry, uint64_t offset, void *to, size_t len,
-                  struct error *err)
-{
-        const struct manifest_source *s = &p->sources[entry];
-        int r = s->content ? 0 : open_manifest_entry(p, entry, err);
-        uint64_t begin = offset;
-        char *at = to;
-        ssize_t n;
-
-        if (s->content) {
-                memcpy(to, s->content + offset, len);
-                return 0;
-        }
-
-        while (r == 0 && len) {
-                n = pread(p->fd, at, len, (off_t)offset);
-                if (n < 0 && errno == EINTR)
-                        continue;
-                /* The end before the hashed size. */
-                if (n <= 0)
-                        return n < 0 ? set_read_error(p, entry, errno, err)
-                                     : set_changed_error(p, entry, err);
-                at += n;
-                offset += (uint64_t)n;
-                len -= (size_t)n;
-        }
-        if (r == 0 && s->stamped)
-                stamp_piece(to, begin, (size_t)(at - (char *)to));
-        return r;
 }
 
 const char *manifest_place(const struct manifest *p, const char *cwd, const char *path)
