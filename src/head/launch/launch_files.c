@@ -55,10 +55,9 @@ static void warn_not_pushed(struct launch *l, const struct job_program *p)
 static bool leads_out(const struct launch *l)
 {
         const struct manifest *m = &l->manifests[PUSH_STAGE];
-        size_t n = strlen(l->here);
 
         for (uint32_t i = 0; i < m->manifest.n; i++)
-                if (strncmp(m->sources[i].path, l->here, n) != 0 || m->sources[i].path[n] != '/')
+                if (m->sources[i].path)
                         return true;
         return false;
 }

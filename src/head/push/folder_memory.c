@@ -39,7 +39,7 @@ enum {
 struct folder_head {
         char magic[8];
         uint64_t version; /* MSG_VERSION, since the hash of the manifest may change with it */
-        uint64_t n, text_bytes;
+        uint64_t n, text_bytes, whole;
         struct hash_key folder, python;
         unsigned char python_sha[PUSH_SHA];
         struct folder_sum sum;
@@ -56,10 +56,11 @@ struct folder_memory {
         const char *text;
         struct buf entries, texts; /* as added */
         int64_t young_ns;          /* what has changed since is not remembered */
+        uint32_t top;              /* of the last one */
         bool changed, unsure;
 };
 
-static const char folder_magic[8] = "HNFOLD1\n";
+static const char folder_magic[8] = "HNFOLD2\n";
 
 /* --- the file --------------------------------------------------------------------------------- */
 
@@ -78,10 +79,12 @@ static uint64_t add_words(uint64_t sum, const void *data, size_t len)
 
 /* Returns the path for the folder, malloc'ed. Machines that share the home may have other numbers
  * for the file system. NULL = there is no place. */
-static char *name_folder_file(const char *dir, uint64_t dev)
+static char *name_folder_file(const char *dir, const char *what, uint64_t dev)
 {
         CLEANUP(free_textp) char *folder = hash_memory_place("folders");
-        CLEANUP(free_textp) char *text = xasprintf("%ju %s", (uintmax_t)dev, dir);
+        CLEANUP(free_textp)
+        char *text =
+                xasprintf("%ju %s%s%s", (uintmax_t)dev, dir, what ? "\n" : "", what ? what : "");
         unsigned char sum[NAME];
         char name[2 * NAME + 1];
 
@@ -97,7 +100,8 @@ static char *name_folder_file(const char *dir, uint64_t dev)
 static bool entries_are_sound(const struct folder_memory *m)
 {
         for (uint64_t i = 0; i < m->head.n; i++)
-                if (m->v[i].place >= m->head.text_bytes || m->v[i].target >= m->head.text_bytes)
+                if (m->v[i].place >= m->head.text_bytes || m->v[i].target >= m->head.text_bytes ||
+                    m->v[i].path >= m->head.text_bytes || m->v[i].top >= m->head.text_bytes)
                         return false;
         return !m->head.n || !m->text[m->head.text_bytes - 1];
 }
@@ -189,7 +193,7 @@ static void write_folder_file(const struct folder_memory *m)
                 remove_old_folder(m->path);
 }
 
-struct folder_memory *folder_memory_open(const char *dir)
+struct folder_memory *folder_memory_open(const char *dir, const char *what)
 {
         struct folder_memory *m = xcalloc(1, sizeof(*m));
         struct stat st;
@@ -199,7 +203,7 @@ struct folder_memory *folder_memory_open(const char *dir)
         if (m->fd < 0 || fstat(m->fd, &st) < 0)
                 return m;
         m->now = hash_memory_key(&st);
-        m->path = name_folder_file(dir, m->now.dev);
+        m->path = name_folder_file(dir, what, m->now.dev);
         if (m->path)
                 read_folder_file(m);
         return m;
@@ -213,14 +217,27 @@ struct looking {
         atomic_bool differs;
 };
 
-/* Returns the length of the folders that all of some sorted entries are in, with the last slash. */
-static size_t count_common(const char *first, const char *last)
+static const char *find_entry_source(const struct folder_memory *m, uint32_t i)
 {
-        size_t common = 0;
+        return m->text + (m->v[i].path ? m->v[i].path : m->v[i].place);
+}
 
-        for (size_t i = 0; first[i] && first[i] == last[i]; i++)
-                if (first[i] == '/')
-                        common = i + 1;
+/* Returns the length of the folders that all of some entries are in, with the last slash. */
+static size_t count_common(const struct folder_memory *m, uint32_t from, uint32_t end)
+{
+        const char *first = find_entry_source(m, from), *slash = strrchr(first, '/');
+        size_t common = slash ? (size_t)(slash - first) + 1 : 0;
+
+        for (uint32_t i = from + 1; i < end && common; i++) {
+                const char *path = find_entry_source(m, i);
+                size_t same = 0;
+
+                while (same < common && path[same] == first[same])
+                        same++;
+                while (same && first[same - 1] != '/')
+                        same--;
+                common = same;
+        }
         return common;
 }
 
@@ -229,10 +246,12 @@ static bool entry_is_true(const struct folder_entry *e, int dir, const char *nam
         struct hash_key now;
         struct stat st;
 
-        if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        if (fstatat(dir, name, &st, e->look ? 0 : AT_SYMLINK_NOFOLLOW) < 0)
                 return false;
         if (S_ISLNK(e->mode))
                 return S_ISLNK(st.st_mode);
+        if (e->look == FOLDER_LOOK_RIGHTS)
+                return st.st_mode == e->mode;
         now = hash_memory_key(&st);
         now.stamp = e->key.stamp;
         return st.st_mode == e->mode && hash_memory_same(&now, &e->key);
@@ -242,8 +261,8 @@ static bool entry_is_true(const struct folder_entry *e, int dir, const char *nam
  * the paths. */
 static bool entries_are_true(const struct folder_memory *m, uint32_t from, uint32_t end)
 {
-        const char *first = m->text + m->v[from].place;
-        size_t common = count_common(first, m->text + m->v[end - 1].place);
+        const char *first = find_entry_source(m, from);
+        size_t common = count_common(m, from, end);
         char folder[PUSH_PATH_MAX + 1];
         CLEANUP(fd_closep) int dir = -1;
 
@@ -252,7 +271,7 @@ static bool entries_are_true(const struct folder_memory *m, uint32_t from, uint3
         snprintf(folder, sizeof(folder), "%.*s", (int)MAX(common, (size_t)1), common ? first : ".");
         dir = openat(m->fd, folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
         for (uint32_t i = from; i < end && dir >= 0; i++)
-                if (!entry_is_true(&m->v[i], dir, m->text + m->v[i].place + common))
+                if (!entry_is_true(&m->v[i], dir, find_entry_source(m, i) + common))
                         return false;
         return dir >= 0;
 }
@@ -274,7 +293,7 @@ bool folder_memory_is_true(struct folder_memory *m)
         pthread_t threads[LOOKERS];
         int n = 0;
 
-        if (!m->head.n || !hash_memory_same(&m->now, &m->head.folder))
+        if (!m->head.n || (m->head.whole && !hash_memory_same(&m->now, &m->head.folder)))
                 return false;
         /* This thread looks as well, and alone if no other one can be started. */
         while (n < LOOKERS - 1 && (uint64_t)(n + 1) * LOOKS < m->head.n &&
@@ -316,15 +335,17 @@ const struct folder_sum *folder_memory_sum(const struct folder_memory *m)
         return &m->head.sum;
 }
 
-void folder_memory_begin(struct folder_memory *m, const struct folder_sum *sum)
+void folder_memory_begin(struct folder_memory *m, const struct folder_sum *sum, bool whole)
 {
         m->head.n = 0;
         m->head.sum = *sum;
+        m->head.whole = whole;
+        m->top = 0;
         buf_clear(&m->entries);
         buf_clear(&m->texts);
         buf_append(&m->texts, "", 1);
         m->changed = true;
-        m->unsure = m->now.mtime_ns > m->young_ns || m->now.ctime_ns > m->young_ns;
+        m->unsure = whole && (m->now.mtime_ns > m->young_ns || m->now.ctime_ns > m->young_ns);
 }
 
 static uint32_t add_folder_text(struct folder_memory *m, const char *text)
@@ -336,11 +357,13 @@ static uint32_t add_folder_text(struct folder_memory *m, const char *text)
 }
 
 void folder_memory_add(struct folder_memory *m, const struct folder_entry *e,
-                       const struct push_entry *sent)
+                       const struct push_entry *sent, const struct folder_source *from)
 {
         struct folder_entry to = *e;
 
-        if (!S_ISLNK(e->mode))
+        if (strcmp((char *)buf_data(&m->texts) + m->top, from->top) != 0)
+                m->top = add_folder_text(m, from->top);
+        if (!S_ISLNK(e->mode) && e->look != FOLDER_LOOK_RIGHTS)
                 m->unsure |= e->key.mtime_ns > m->young_ns || e->key.ctime_ns > m->young_ns;
         to.kind = sent->kind;
         to.rights = (uint16_t)sent->mode;
@@ -348,6 +371,8 @@ void folder_memory_add(struct folder_memory *m, const struct folder_entry *e,
         memcpy(to.sha, sent->sha, PUSH_SHA);
         to.place = add_folder_text(m, sent->path);
         to.target = sent->target ? add_folder_text(m, sent->target) : 0;
+        to.path = from->path ? add_folder_text(m, from->path) : 0;
+        to.top = m->top;
         buf_append(&m->entries, &to, sizeof(to));
         m->head.n++;
 }

@@ -26,8 +26,9 @@
 
 enum {
         READ_SIZE = 1 << 20,
-        ERRORS_MAX = 20, /* then gathering stops */
-        PYC_HEAD = 16,   /* of a .pyc: version, flags, then time and size of the source */
+        ERRORS_MAX = 20,    /* then gathering stops */
+        REMEMBER_MIN = 256, /* entries; few files are walked and looked up as fast */
+        PYC_HEAD = 16,      /* of a .pyc: version, flags, then time and size of the source */
 };
 
 static uint32_t get_little(const unsigned char *p)
@@ -44,8 +45,9 @@ static void put_little(unsigned char *p, uint32_t v)
 struct manifest_item {
         struct push_entry entry;
         struct manifest_source source;
-        uint32_t mode; /* of the found path, with its type, even where a link is followed */
-        bool hashed;   /* entry.sha is set */
+        const char *top; /* place of the argument; lent */
+        uint32_t mode;   /* of the found path, with its type, even where a link is followed */
+        bool hashed;     /* entry.sha is set */
 };
 
 /* State of manifest_pack(). */
@@ -56,8 +58,9 @@ struct packing {
         const struct manifest_watch *watch;
         const struct manifest_edit *edit; /* NULL = none */
         const char *option;               /* what messages begin with: "--push: ", or "" */
-        const char *dir;                  /* of manifest_pack_folder() */
-        char *top; /* landing place of the present argument, "" = the current directory itself */
+        const char *dir;                  /* manifest.dir */
+        struct strv tops;
+        const char *top; /* landing place of the present argument, "" = @dir itself */
         uint64_t hashed;
 };
 
@@ -168,10 +171,19 @@ static struct manifest_item *add_item_of_key(struct packing *k, enum push_kind k
                                                  .mode = kind == PUSH_LINK ? 0777 : mode & 0777,
                                                  .path = place },
                                       .source = { .path = path, .key = *key },
+                                      .top = k->top,
                                       .mode = mode };
         if (kind == PUSH_FILE)
                 it->entry.size = key->size;
         return it;
+}
+
+/* Tells whether @path is @place below @dir. */
+static bool is_usual_source(const char *dir, const char *place, const char *path)
+{
+        size_t n = strcmp(dir, "/") ? strlen(dir) : 0;
+
+        return !strncmp(path, dir, n) && path[n] == '/' && !strcmp(path + n + 1, place);
 }
 
 /* Adds an item, with the rights of the source within 0777; links have none of their own. */
@@ -181,8 +193,9 @@ static struct manifest_item *add_manifest_item(struct packing *k, enum push_kind
 {
         const struct hash_key key = hash_memory_key(st);
 
-        return add_item_of_key(k, kind, xstrdup(place), k->dir ? NULL : xstrdup(path), st->st_mode,
-                               &key);
+        return add_item_of_key(k, kind, xstrdup(place),
+                               is_usual_source(k->dir, place, path) ? NULL : xstrdup(path),
+                               st->st_mode, &key);
 }
 
 /* A source: @path names it to users, @name in the folder @dir spares the kernel the whole path. */
@@ -303,7 +316,10 @@ static void gather_argument(struct packing *k, const char *cwd, const char *arg)
 {
         CLEANUP(free_textp) char *full = absolute_path(cwd, arg);
 
-        k->top = landing_place(cwd, full);
+        CLEANUP(free_textp) char *top = landing_place(cwd, full);
+
+        strv_push(&k->tops, top);
+        k->top = k->tops.v[k->tops.n - 1];
         if (!*full || !strcmp(full, "/"))
                 refuse_source_kind(k, arg, "the root folder");
         else if (!*arg)
@@ -312,8 +328,6 @@ static void gather_argument(struct packing *k, const char *cwd, const char *arg)
                 gather_parents(k, cwd, k->top);
                 gather_source(k, &(struct found){ AT_FDCWD, full, full }, k->top, true);
         }
-        free(k->top);
-        k->top = NULL;
 }
 
 /* --- order ------------------------------------------------------------------------------------ */
@@ -323,6 +337,20 @@ static int compare_places(const void *a, const void *b)
 {
         return strcmp(((const struct manifest_item *)a)->entry.path,
                       ((const struct manifest_item *)b)->entry.path);
+}
+
+static void refuse_clash(struct packing *k, const struct manifest_item *a,
+                         const struct manifest_item *b)
+{
+        const char *place = a->entry.path;
+        CLEANUP(free_textp) char *one = manifest_source_path(k->dir, &a->source, place);
+        CLEANUP(free_textp) char *other = manifest_source_path(k->dir, &b->source, place);
+
+        diag_help(diag_add(k->d, HN_PUSH_CLASH, EX_NOINPUT,
+                           "%s%s and %s would both be %s on the nodes", k->option, one, other,
+                           place),
+                  "files outside of the current directory land under their last name: rename one, "
+                  "or start in a folder that holds both");
 }
 
 /* Sorts by place and merges equal items, as of --push . --push data; refuses different items. */
@@ -346,11 +374,12 @@ static void sort_items(struct packing *k)
                            (last->source.key.dev == it->source.key.dev &&
                             last->source.key.ino == it->source.key.ino));
                 if (!is_same && !enough_errors(k))
-                        diag_help(diag_add(k->d, HN_PUSH_CLASH, EX_NOINPUT,
-                                           "%s%s and %s would both be %s on the nodes", k->option,
-                                           last->source.path, it->source.path, it->entry.path),
-                                  "files outside of the current directory land under their last "
-                                  "name: rename one, or start in a folder that holds both");
+                        refuse_clash(k, last, it);
+                /* The argument that has more of it, since the memory compares more then. */
+                if (strlen(it->top) < strlen(last->top)) {
+                        last->top = it->top;
+                        last->mode = it->mode;
+                }
                 free(it->entry.path);
                 free(it->entry.target);
                 free(it->source.path);
@@ -490,19 +519,22 @@ static void recall_items(struct packing *k, const struct folder_memory *memory)
         for (uint32_t i = 0; i < folder_memory_entries(memory); i++) {
                 const struct folder_entry *e = folder_memory_entry(memory, i);
                 const char *place = folder_memory_text(memory, e->place);
+                char *path = e->path ? xstrdup(folder_memory_text(memory, e->path)) : NULL;
                 struct manifest_item *it;
 
+                k->top = folder_memory_text(memory, e->top);
                 if (S_ISLNK(e->mode)) {
-                        CLEANUP(free_textp) char *path = manifest_append_name(k->dir, place);
+                        CLEANUP(free_textp)
+                        char *link = path ? path : manifest_append_name(k->dir, place);
 
-                        gather_link(k, path, place, &(struct stat){ .st_mode = e->mode });
+                        gather_link(k, link, place, &(struct stat){ .st_mode = e->mode });
                         continue;
                 }
-                it = add_item_of_key(k, e->kind, (char *)place, NULL, e->mode, &e->key);
+                it = add_item_of_key(k, e->kind, (char *)place, path, e->mode, &e->key);
                 it->source.stamped = e->stamped;
                 it->hashed = e->kind == PUSH_FILE && !e->edited;
                 memcpy(it->entry.sha, e->sha, PUSH_SHA);
-                if (e->kind == PUSH_FILE)
+                if (k->edit && e->kind == PUSH_FILE)
                         k->edit->file(k->edit->ctx, place, e->mode);
         }
 }
@@ -519,21 +551,33 @@ static bool items_are_same(const struct packing *k, const struct folder_memory *
         return true;
 }
 
+static enum folder_look choose_look(const struct manifest_item *it)
+{
+        size_t place = strlen(it->entry.path), top = strlen(it->top);
+
+        return place > top ? FOLDER_LOOK : place == top ? FOLDER_LOOK_BEHIND : FOLDER_LOOK_RIGHTS;
+}
+
 static void remember_items(const struct packing *k, struct folder_memory *memory,
                            const struct manifest *p)
 {
         struct folder_sum sum = { .wire_bytes = p->wire_bytes };
+        bool whole = false;
 
+        for (size_t i = 0; i < k->n; i++)
+                whole |= !*k->v[i].top;
         memcpy(sum.sha, p->label.sha, PUSH_SHA);
-        folder_memory_begin(memory, &sum);
+        folder_memory_begin(memory, &sum, whole);
         for (size_t i = 0; i < k->n; i++) {
                 const struct manifest_item *it = &k->v[i];
+                const struct folder_source from = { it->source.path, it->top };
                 const struct folder_entry e = { .key = it->source.key,
                                                 .mode = it->mode,
+                                                .look = (uint8_t)choose_look(it),
                                                 .stamped = it->source.stamped,
                                                 .edited = it->source.content != NULL };
 
-                folder_memory_add(memory, &e, &it->entry);
+                folder_memory_add(memory, &e, &it->entry, &from);
         }
 }
 
@@ -593,26 +637,53 @@ static int finish_packing(struct packing *k, bool recalled, struct manifest *p)
         fill_manifest(k, is_same ? folder_memory_sum(p->memory) : NULL, p);
         if (p->memory && !is_same && !diags_errors(k->d))
                 remember_items(k, p->memory, p);
+        p->dir = xstrdup(k->dir);
         free(k->v);
+        strv_finish(&k->tops);
         return diags_errors(k->d) ? -EINVAL : 0;
+}
+
+/* Opens the memory of these paths; what is sent of them depends on the place of each. */
+static struct folder_memory *open_memory(const struct strv *paths, const char *cwd)
+{
+        CLEANUP(free_textp) char *what = NULL;
+        struct buf b = BUF_INIT;
+
+        for (size_t i = 0; i < paths->n; i++)
+                buf_printf(&b, "%s\n", paths->v[i]);
+        what = buf_steal(&b);
+        return folder_memory_open(cwd, what);
 }
 
 int manifest_pack(struct manifest *p, const struct strv *paths, const char *cwd,
                   const struct manifest_watch *watch, struct diags *d)
 {
-        struct packing k = { .d = d, .watch = watch, .option = name_option(p) };
+        struct packing k = {
+                .d = d, .watch = watch, .option = name_option(p), .dir = cwd, .tops = STRV_INIT
+        };
         struct buf name = BUF_INIT;
+        bool recalled;
+        int r;
 
+        p->memory = watch && watch->memory ? open_memory(paths, cwd) : NULL;
+        recalled = p->memory && folder_memory_is_true(p->memory);
         for (size_t i = 0; i < paths->n && k.n <= PUSH_ENTRIES_MAX; i++) {
                 CLEANUP(free_textp) char *full = absolute_path(cwd, paths->v[i]);
 
-                gather_argument(&k, cwd, paths->v[i]);
+                if (!recalled)
+                        gather_argument(&k, cwd, paths->v[i]);
                 if (buf_len(&name) + strlen(full) < PUSH_PATH_MAX)
                         buf_printf(&name, "%s%s", i ? " " : "", full);
         }
         p->label.name = buf_steal(&name);
-        sort_items(&k);
-        return finish_packing(&k, false, p);
+        if (recalled)
+                recall_items(&k, p->memory);
+        else
+                sort_items(&k);
+        r = finish_packing(&k, recalled, p);
+        if (r == 0 && p->manifest.n >= REMEMBER_MIN)
+                folder_memory_save(p->memory);
+        return r;
 }
 
 int manifest_pack_folder(struct manifest *p, const char *dir, const struct manifest_edit *edit,
@@ -624,7 +695,8 @@ int manifest_pack_folder(struct manifest *p, const char *dir, const struct manif
                              .edit = edit,
                              .option = name_option(p),
                              .dir = dir,
-                             .top = xstrdup("") };
+                             .tops = STRV_INIT,
+                             .top = "" };
 
         p->label.name = xstrdup(dir);
         if (recalled) {
@@ -633,7 +705,6 @@ int manifest_pack_folder(struct manifest *p, const char *dir, const struct manif
                 gather_source(&k, &(struct found){ AT_FDCWD, dir, dir }, "", true);
                 sort_items(&k);
         }
-        free(k.top);
         return finish_packing(&k, recalled, p);
 }
 
@@ -642,7 +713,8 @@ const char *manifest_place(const struct manifest *p, const char *cwd, const char
         CLEANUP(free_textp) char *full = absolute_path(cwd, path);
 
         for (uint32_t i = 0; i < p->manifest.n; i++)
-                if (!strcmp(p->sources[i].path, full))
+                if (p->sources[i].path ? !strcmp(p->sources[i].path, full)
+                                       : is_usual_source(p->dir, p->manifest.v[i].path, full))
                         return p->manifest.v[i].path;
         return NULL;
 }
@@ -656,6 +728,7 @@ void manifest_finish(struct manifest *p)
                         p->manifest.v[i].path = NULL;
         }
         free(p->sources);
+        free(p->dir);
         free(p->label.name);
         free(p->label.python.path);
         push_manifest_finish(&p->manifest);

@@ -21,7 +21,7 @@ struct folder_memory;
 
 /* The source of an entry, as of the time of hashing. */
 struct manifest_source {
-        char *path;          /* absolute; NULL = the place below label.name */
+        char *path;          /* absolute; NULL = the place below manifest.dir */
         struct hash_key key; /* stamp: of a .pyc, the time of its source to look for; 0 = none */
         char *content;       /* is sent in place of the file's; NULL = the file's */
         bool stamped;        /* the time of the source is replaced by PUSH_FILE_TIME */
@@ -31,13 +31,14 @@ struct manifest {
         struct push_label label; /* use and limit are set by the caller, use first */
         bool here_too;           /* nodes of this machine get a copy, too; set by the caller */
         bool by_command; /* the paths are words of a command: messages name no option; likewise */
+        char *dir;       /* of sources without a path: the folder, or the current directory */
         struct push_manifest manifest;   /* sorted by path */
         struct manifest_source *sources; /* per entry */
         uint32_t files;
         uint64_t bytes;      /* of all files */
         uint64_t wire_bytes; /* of the manifest */
-        /* Of manifest_pack_folder(), opened by the caller, closed by manifest_finish(), since it
-         * may lend the places of entries. NULL = none. */
+        /* Closed by manifest_finish(), since it may lend the places of entries; opened for
+         * manifest_pack_folder() by the caller. NULL = none. */
         struct folder_memory *memory;
         int fd; /* of the file read last, -1 = none */
         uint32_t fd_entry;
@@ -49,7 +50,7 @@ struct manifest {
         }
 
 /* tick() is called while files are hashed, with the bytes done so far. @memory has hashes of files
- * without a change; NULL = none. */
+ * without a change; NULL = no memory is used. */
 struct manifest_watch {
         void (*tick)(void *ctx, uint64_t bytes);
         void *ctx;
@@ -69,9 +70,10 @@ struct manifest_edit {
         void *ctx;
 };
 
-/* Gathers and hashes @paths, relative to @cwd, into @p (MANIFEST_INIT). 0, or -EINVAL with errors
- * in @d (exit 66): no such file (HN230), not readable (HN231), neither file nor folder nor link to
- * a file (HN232), two files in a place (HN233), too many (HN238), changed meanwhile (HN237). */
+/* Gathers and hashes @paths, relative to @cwd, into @p (MANIFEST_INIT), or takes what a memory has
+ * of them. 0, or -EINVAL with errors in @d (exit 66): no such file (HN230), not readable (HN231),
+ * neither file nor folder nor link to a file (HN232), two files in a place (HN233), too many
+ * (HN238), changed meanwhile (HN237). */
 int manifest_pack(struct manifest *p, const struct strv *paths, const char *cwd,
                   const struct manifest_watch *watch, struct diags *d);
 /* The same for the contents of the folder @dir, an absolute path, as @edit says. Times of sources

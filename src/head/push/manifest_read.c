@@ -42,7 +42,7 @@ bool manifest_source_is_same(const struct manifest_source *s, const struct stat 
 
 static char *find_entry_path(const struct manifest *p, uint32_t entry)
 {
-        return manifest_source_path(p->label.name, &p->sources[entry], p->manifest.v[entry].path);
+        return manifest_source_path(p->dir, &p->sources[entry], p->manifest.v[entry].path);
 }
 
 static int set_changed_error(const struct manifest *p, uint32_t entry, struct error *err)

@@ -552,7 +552,7 @@ int venv_pack(struct manifest *p, const char *dir, const char *cwd,
         if (config) {
                 v.made = find_made(v.dir);
                 v.python = find_python(&v, config);
-                p->memory = memory ? folder_memory_open(v.dir) : NULL;
+                p->memory = memory ? folder_memory_open(v.dir, NULL) : NULL;
                 r = v.python && describe_python(p, v.python, memory) == 0
                             ? manifest_pack_folder(p, v.dir, &edit, watch, d)
                             : refuse_folder(d, HN_VENV_NOT_ONE, v.dir,

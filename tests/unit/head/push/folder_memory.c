@@ -55,7 +55,7 @@ static struct folder_memory *open_memory(const char *folder)
 {
         CLEANUP(free_textp) char *path = xasprintf("%s/%s", top, folder);
 
-        return folder_memory_open(path);
+        return folder_memory_open(path, NULL);
 }
 
 /* Makes a folder with a file, a link and a folder of @n files. */
@@ -81,7 +81,7 @@ static void add_path(struct folder_memory *m, const char *folder, const char *pl
         e.mode = st.st_mode;
         sent.path = (char *)place;
         sent.target = S_ISLNK(st.st_mode) ? (char *)"file" : NULL;
-        folder_memory_add(m, &e, &sent);
+        folder_memory_add(m, &e, &sent, &(struct folder_source){ .top = "" });
 }
 
 static void remember(const char *folder, int n)
@@ -89,7 +89,7 @@ static void remember(const char *folder, int n)
         const struct folder_sum sum = { .sha = { 7 }, .wire_bytes = 77 };
         struct folder_memory *m = open_memory(folder);
 
-        folder_memory_begin(m, &sum);
+        folder_memory_begin(m, &sum, true);
         add_path(m, folder, "file");
         add_path(m, folder, "link");
         add_path(m, folder, "sub");

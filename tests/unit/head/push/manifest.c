@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -187,6 +188,111 @@ TEST_WITH(setup, teardown, two_things_in_one_place_are_refused)
         assert_string_equal(got, "HN233");
         free(got);
         manifest_finish(&p);
+}
+
+/* --- paths that an earlier launch has listed --- */
+
+static uint64_t hashed;
+static size_t n_paths;
+
+static void count_tick(void *ctx UNUSED, uint64_t bytes)
+{
+        hashed = bytes;
+}
+
+/* Packs paths as a launch does, with memories or without. Returns a part of the hash. */
+static uint64_t pack_paths(struct hash_memory *memory)
+{
+        static const char *const all[] = { "data", "lead", "../out/z", "deep/er/x", "." };
+        const struct manifest_watch watch = { .tick = count_tick, .memory = memory };
+        struct manifest p = MANIFEST_INIT;
+        struct strv paths = STRV_INIT;
+        struct diags d = DIAGS_INIT;
+        struct error err;
+        uint64_t sum;
+
+        hashed = 0;
+        for (size_t i = 0; i < n_paths; i++)
+                strv_push(&paths, all[i]);
+        assert_int_equal(manifest_pack(&p, &paths, here, &watch, &d), 0);
+        for (uint32_t i = 0; i < p.manifest.n; i++)
+                if (p.manifest.v[i].kind == PUSH_FILE)
+                        assert_int_equal(manifest_check(&p, i, &err), 0);
+        memcpy(&sum, p.label.sha, sizeof(sum));
+        strv_finish(&paths);
+        manifest_finish(&p);
+        diags_finish(&d);
+        return sum;
+}
+
+/* With memories and without, which must make no difference. Returns the bytes hashed with them. */
+static uint64_t packs_equally(void)
+{
+        struct hash_memory *memory = hash_memory_open();
+        uint64_t sum = pack_paths(memory), n = hashed;
+
+        hash_memory_close(memory);
+        assert_int_equal(sum, pack_paths(NULL));
+        return n;
+}
+
+static void change(const char *command)
+{
+        assert_int_equal(system(command), 0);
+}
+
+/* Packs by the list: of all files only the one behind a link is read. */
+static void recall(void)
+{
+        change("rm -f $XDG_CACHE_HOME/hnlaunch/hashes");
+        assert_int_equal(packs_equally(), 4);
+}
+
+/* Waits until all is old enough to be remembered, and remembers it. */
+static void remember(void)
+{
+        time_t begin = time(NULL);
+
+        while (time(NULL) < begin + 3)
+                usleep(20000);
+        packs_equally();
+        recall();
+}
+
+TEST_WITH(setup, teardown, what_an_earlier_launch_has_listed_is_right)
+{
+        static const char *const changes[] = {
+                "echo more >data/x",
+                "echo new >data/sub/new",
+                "rm data/sub/new",
+                "echo 3 >../out/z",
+                "mv data/many/7 data/many/a",
+                "ln -sfn ../out/other lead",
+                "chmod 700 deep/er/x",
+                "chmod 700 deep",
+        };
+        CLEANUP(free_textp) char *cache = xasprintf("%s/cache", top);
+
+        mkdir(cache, 0700);
+        setenv("XDG_CACHE_HOME", cache, 1);
+        change("mkdir -p data/many ../out/one/sub ../out/other deep/er && seq 300 >deep/er/x && "
+               "(cd data/many && seq 300 | xargs touch) && echo one >../out/one/sub/f && "
+               "echo two >../out/other/f && ln -s ../out/one lead && echo 123 >../out/l && "
+               "ln -s ../../out/l data/l && ln -s x data/y");
+        n_paths = 4;
+        remember();
+        change("touch beside deep/beside ../out/beside"); /* not sent */
+        recall();
+        for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
+                change(changes[i]);
+                packs_equally();
+        }
+        change("rm lead"); /* leads out of the current folder */
+        change("mkdir lead");
+        n_paths = 5;
+        remember();
+        change("touch new");
+        packs_equally();
 }
 
 TEST_WITH(setup, teardown, a_change_is_noticed)
