@@ -91,9 +91,10 @@ enum push_use {
         PUSH_USES,
 };
 
-/* The Python of an environment, which the node must have. */
+/* The Python of an environment, which the node must have; or a relative path: it comes with the
+ * environment, and the agent adds its folder to pyvenv.cfg. */
 struct push_python {
-        char *path; /* absolute; "" = none */
+        char *path; /* "" = none */
         uint64_t size;
         unsigned char sha[PUSH_SHA];
 };

@@ -29,7 +29,7 @@
 #include "base/format.h"
 #include "base/memory.h"
 
-enum { TRIES = 100 };
+enum { TRIES = 100, CONFIG_MAX = 1 << 20 };
 
 /* --- saying what failed ----------------------------------------------------------------------- */
 
@@ -639,11 +639,52 @@ static int name_whole(struct file_cache *s)
         return 0;
 }
 
+/* Adds the folder of a Python that came with the environment to pyvenv.cfg: the copy's place is
+ * known here alone. 0 or -errno. */
+static int write_home(struct file_cache *s, const struct push_entry *e)
+{
+        const char *python = s->offer.label.python.path, *name = strrchr(python, '/');
+        CLEANUP(free_textp) char *path = tree_path(s, e), *content = content_path(s, e);
+        CLEANUP(free_textp) char *text = NULL, *whole = NULL;
+        int r = fd_read_regular(AT_FDCWD, path, CONFIG_MAX, &text, NULL);
+
+        if (r < 0 || !name)
+                return r;
+        whole = xasprintf("home = %s/%s/%.*s\n%s", s->root, s->id, (int)(name - python), python,
+                          text);
+        s->temp = get_temp_path(s);
+        s->fd = open_temp(s, s->temp);
+        r = s->fd < 0 ? s->fd : fd_write_all(s->fd, whole, strlen(whole));
+        if (!r)
+                r = seal_file(s, e);
+        if (!r && rename(s->temp, path) < 0)
+                r = -errno;
+        if (r)
+                return r;
+        free(STEAL(&s->temp));
+        unlink(content); /* has no link any more */
+        return 0;
+}
+
+static int complete_config(struct file_cache *s, struct pushed *ret)
+{
+        const struct push_manifest *m = &s->offer.manifest;
+        const char *python = s->offer.label.python.path;
+        int r = 0;
+
+        for (uint32_t i = 0; i < m->n && python && *python && *python != '/' && !r; i++)
+                if (!strcmp(m->v[i].path, "pyvenv.cfg"))
+                        r = write_home(s, &m->v[i]);
+        return r ? fail_push(s, ret, -r, "cannot store pyvenv.cfg: %s", strerror(-r)) : 0;
+}
+
 /* Links all files, then makes the links: no file is ever written through one. */
 static int complete_tree(struct file_cache *s, struct pushed *ret)
 {
         int r = place_kind(s, PUSH_FILE, complete_file, ret);
 
+        if (r == 0)
+                r = complete_config(s, ret);
         if (r == 0)
                 r = place_kind(s, PUSH_LINK, place_link, ret);
         if (r < 0)

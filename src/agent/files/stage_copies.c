@@ -297,7 +297,7 @@ int stage_check_python(const struct push_python *python, const char *root, const
         unsigned char sha[PUSH_SHA];
         struct stat st;
 
-        if (!python->path || !*python->path)
+        if (!python->path || *python->path != '/')
                 return 0;
         fd = open(python->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
         if (fd < 0 || fstat(fd, &st) < 0)

@@ -38,7 +38,7 @@ static enum job_step prepare_attempt(struct launch *l, struct error *err, bool *
 static void report_unprepared(struct launch *l, bool pushed)
 {
         if (!pushed)
-                report_push(&l->diags, l->run.job, &l->hosts);
+                report_push(&l->diags, l->run.job, &l->hosts, false);
         else
                 report_endpoint(&l->diags, l->run.job, &l->hosts, &l->o);
 }

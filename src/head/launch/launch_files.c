@@ -88,8 +88,8 @@ int launch_pack_files(struct launch *l)
         l->manifests[PUSH_STAGE].label.use = PUSH_STAGE;
         l->manifests[PUSH_STAGE].by_command = l->o.command == COMMAND_STAGE;
         if (l->o.staged.venv)
-                r = venv_pack(&l->manifests[PUSH_VENV], l->o.staged.venv, l->here, &watch,
-                              &l->diags);
+                r = venv_pack(&l->manifests[PUSH_VENV], l->o.staged.venv, &l->o.staged.paths,
+                              l->here, &watch, &l->diags);
         if (l->o.staged.paths.n)
                 r |= manifest_pack(&l->manifests[PUSH_STAGE], &l->o.staged.paths, l->here, &watch,
                                    &l->diags);
@@ -179,7 +179,7 @@ int launch_place_files(struct launch *l)
         enum job_step step = launch_bring_files(l, NULL, &err);
 
         if (step == JOB_NODES_UNFIT) {
-                report_push(&l->diags, l->run.job, &l->hosts);
+                report_push(&l->diags, l->run.job, &l->hosts, l->manifests[PUSH_STAGE].by_command);
                 return verdict_nothing_started(l, EX_UNAVAILABLE);
         }
         return step == JOB_DONE ? 0 : launch_refuse_files(l, step, &err);

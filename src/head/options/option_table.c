@@ -165,7 +165,7 @@ const struct option_def option_table[] = {
         { "venv", 0, "DIR", "bring this virtual environment to the nodes; the ranks run with its Python and programs",
           "run.venv", NULL, GROUP_ENV, OPTION_JOB_PATH, .commands = ON_LAUNCH | ON(STAGE) | ON(HOLD), .parse = value_text, FIELD(staged.venv) },
         { "stage", 0, "PATH", "bring a copy for reading to the nodes, below $HN_STAGE_DIR, where it stays; may be repeated",
-          "run.stage", NULL, GROUP_ENV, OPTION_PATH | OPTION_SPLIT, .parse = value_list, FIELD(staged.paths) },
+          "run.stage", NULL, GROUP_ENV, OPTION_PATH | OPTION_SPLIT, .commands = ON_LAUNCH | ON(HOLD), .parse = value_list, FIELD(staged.paths) },
         { "stage-keep", 0, "SIZE", "so much may stay on a node; what was used longest ago goes first",
           "run.stage_keep", "20G", GROUP_ENV, .commands = ON_LAUNCH | ON(STAGE) | ON(HOLD), .parse = value_size, FIELD(staged.keep), .min = 1 << 20 },
         { "pull", 0, "PATH[:DEST]", "bring it home from the nodes at the end, below DEST/HOST; may be repeated",

@@ -703,6 +703,10 @@ int manifest_pack_folder(struct manifest *p, const char *dir, const struct manif
                 recall_items(&k, p->memory);
         } else {
                 gather_source(&k, &(struct found){ AT_FDCWD, dir, dir }, "", true);
+                k.top = edit->base_place;
+                if (edit->base)
+                        gather_source(&k, &(struct found){ AT_FDCWD, edit->base, edit->base },
+                                      edit->base_place, true);
                 sort_items(&k);
         }
         return finish_packing(&k, recalled, p);

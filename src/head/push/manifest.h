@@ -68,6 +68,7 @@ struct manifest_edit {
         /* Takes the rights of a file. */
         void (*file)(void *ctx, const char *place, unsigned mode);
         void *ctx;
+        const char *base, *base_place; /* another folder, and its place; NULL = none */
 };
 
 /* Gathers and hashes @paths, relative to @cwd, into @p (MANIFEST_INIT), or takes what a memory has

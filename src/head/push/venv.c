@@ -2,8 +2,9 @@
 /*
  * venv_pack() reads pyvenv.cfg, finds the Python outside, and packs the folder with an edit: links
  * and the few texts with paths into the environment are changed on the way, everything else is sent
- * unchanged. Paths in texts are compared with the real path of the environment and with the path at
- * creation, which bin/activate names.
+ * unchanged. The Python outside comes along, as a folder of the copy, if --stage names it. Paths in
+ * texts are compared with the real path of the environment and with the path at creation, which
+ * bin/activate names.
  */
 #include "head/push/venv.h"
 
@@ -18,11 +19,14 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/elf/elf_libs.h"
 #include "base/error_number.h"
 #include "base/exit_code.h"
 #include "base/fd.h"
 #include "base/memory.h"
 #include "head/push/folder_memory.h"
+
+#define BASE ".base-python" /* place of the installation in the copy */
 
 enum {
         TEXT_MAX = 1 << 20, /* larger files are no texts to be changed */
@@ -31,8 +35,10 @@ enum {
 };
 
 struct venv {
-        char *dir, *made; /* real path; path at creation, may be equal */
-        char *python;     /* the Python outside */
+        char *dir, *made;  /* real path; path at creation, may be equal */
+        char *python;      /* the Python outside */
+        char *base;        /* the installation of it, if it is sent, too, else NULL */
+        char *base_python; /* place of the Python in the copy then */
         struct strv outside, set_user_id, rpaths;
         struct diags *d;
 };
@@ -207,15 +213,30 @@ static char *move_activate(const struct venv *v, const char *name, const char *t
 
 /* --- other texts ------------------------------------------------------------------------------ */
 
-/* Leaves out the command by which the environment was made, with the path. */
-static char *move_config(const char *text, size_t *ret_len)
+/* Tells whether a line of pyvenv.cfg names what the nodes do not have. Of a Python that comes along
+ * the agent adds `home`. */
+static bool is_left_out(const struct venv *v, const char *line)
+{
+        static const char *const keys[] = { "command",          "home",
+                                            "executable",       "base-prefix",
+                                            "base-exec-prefix", "base-executable" };
+        size_t n = strcspn(line, " =\n");
+
+        for (size_t i = 0; i < (v->base ? ARRAY_SIZE(keys) : 1); i++)
+                if (strlen(keys[i]) == n && !strncmp(line, keys[i], n))
+                        return true;
+        return false;
+}
+
+/* Leaves out paths of this machine: the command by which the environment was made, at least. */
+static char *move_config(const struct venv *v, const char *text, size_t *ret_len)
 {
         struct buf b = BUF_INIT;
 
         while (*text) {
                 size_t n = strcspn(text, "\n"), line = n + (text[n] == '\n');
 
-                if (strncmp(text, "command", 7) != 0 || !strchr(" =", text[7]))
+                if (!is_left_out(v, text))
                         buf_append(&b, text, line);
                 text += line;
         }
@@ -274,18 +295,99 @@ static bool ends_with(const char *text, const char *end)
         return n >= k && !strcmp(text + n - k, end);
 }
 
+/* --- the Python that comes along -------------------------------------------------------------- */
+
+/* Puts @with in place of the folder @from in run paths, which end at the next NUL. */
+static bool replace_run_path(char *text, size_t len, const char *from, const char *with)
+{
+        size_t n = strlen(from), k = strlen(with);
+        bool any = false;
+
+        for (char *p = text; (p = memmem(p, (size_t)(text + len - p), from, n)); p++) {
+                size_t rest = strnlen(p + n, (size_t)(text + len - p) - n);
+
+                if (p == text || (p[-1] && p[-1] != ':') || (rest && p[n] != ':'))
+                        continue;
+                memcpy(p, with, k);
+                memmove(p + k, p + n, rest);
+                memset(p + k + rest, 0, n - k);
+                any = true;
+        }
+        return any;
+}
+
+/* Makes run paths into the installation relative, in a program with its libpython beside it. NULL =
+ * there are none. */
+static char *move_program(struct venv *v, const char *place, char **text, size_t len)
+{
+        CLEANUP(free_textp) char *path = xasprintf("%s/%s", v->base, place);
+        struct elf_libs libs;
+        bool any = false;
+
+        if (elf_libs_read(&libs, path) == 0)
+                for (size_t i = 0; i < libs.folders.n; i++) {
+                        const char *folder = libs.folders.v[i];
+                        const char *inside = find_inside(v->base, folder);
+                        CLEANUP(free_textp)
+                        char *way = inside ? relative_way(place, inside) : NULL;
+                        CLEANUP(free_textp) char *with = way ? xasprintf("$ORIGIN/%s", way) : NULL;
+
+                        /* The file may have $ORIGIN already. */
+                        if (!with || !memmem(*text, len, folder, strlen(folder)))
+                                continue;
+                        if (strlen(with) <= strlen(folder))
+                                any |= replace_run_path(*text, len, folder, with);
+                        else
+                                note_path(&v->rpaths, "%s has the run path %s", path, folder);
+                }
+        elf_libs_finish(&libs);
+        return any ? STEAL(text) : NULL;
+}
+
+/* Edits a file of the installation: only programs depend on the place. */
+static char *edit_base_content(struct venv *v, const char *place, size_t *ret_len)
+{
+        CLEANUP(free_textp) char *path = xasprintf("%s/%s", v->base, place), *text = NULL;
+        size_t len;
+
+        if (strncmp(place, "bin/", 4) != 0 ||
+            fd_read_regular(AT_FDCWD, path, TEXT_MAX, &text, &len) < 0)
+                return NULL;
+        if (!memchr(text, '\0', len))
+                return venv_move_script(v->base, text, len, ret_len);
+        *ret_len = len;
+        return move_program(v, place, &text, len);
+}
+
+/* Links of the installation lead to places in it, or are as in a plain folder. */
+static char *edit_base_link(const struct venv *v, const char *place, const char *target)
+{
+        const char *inside = *target == '/' ? find_inside(v->base, target) : NULL;
+
+        return inside ? relative_way(place, inside) : NULL;
+}
+
+/* Returns the place in the installation; NULL = of the environment. */
+static const char *find_base_place(const struct venv *v, const char *place)
+{
+        return v->base ? find_inside(BASE, place) : NULL;
+}
+
 /* --- the edit of the manifest ----------------------------------------------------------------- */
 
-/* The Python of the environment stays a link to the Python outside; links with whole paths become
- * relative. */
+/* The Python of the environment stays a link to the Python outside, or to that in the copy; links
+ * with whole paths become relative. */
 static char *edit_link(void *ctx, const char *place, const char *target)
 {
         struct venv *v = ctx;
         const char *name = strrchr(place, '/');
         CLEANUP(free_textp) char *path = NULL, *real = NULL;
         const char *inside = *target == '/' ? find_inside_any(v, target) : NULL;
+        const char *of_base = find_base_place(v, place);
         struct stat st;
 
+        if (of_base)
+                return edit_base_link(v, of_base, target);
         if (inside)
                 return relative_way(place, inside);
         if (*target != '/' && !strstr(target, "../.."))
@@ -293,7 +395,7 @@ static char *edit_link(void *ctx, const char *place, const char *target)
         path = xasprintf("%s/%s", v->dir, place);
         real = realpath(path, NULL);
         if (name && !strncmp(place, "bin/py", 6) && real && v->python && !find_inside(v->dir, real))
-                return xstrdup(v->python);
+                return v->base ? relative_way(place, v->base_python) : xstrdup(v->python);
         if (*target != '/' || stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
                 return NULL;
         note_path(&v->outside, "%s leads to %s", place, target);
@@ -313,15 +415,20 @@ static char *edit_content(void *ctx, const char *place, uint64_t size, size_t *r
 {
         CLEANUP(free_textp) char *path = NULL, *text = NULL;
         struct venv *v = ctx;
+        const char *of_base = find_base_place(v, place);
         size_t len;
 
-        if (size > TEXT_MAX || !is_edited(place))
+        if (size > TEXT_MAX)
+                return NULL;
+        if (of_base)
+                return edit_base_content(v, of_base, ret_len);
+        if (!is_edited(place))
                 return NULL;
         path = xasprintf("%s/%s", v->dir, place);
         if (fd_read_regular(AT_FDCWD, path, TEXT_MAX, &text, &len) < 0 || memchr(text, '\0', len))
                 return NULL;
         if (!strcmp(place, "pyvenv.cfg"))
-                return move_config(text, ret_len);
+                return move_config(v, text, ret_len);
         if (!strncmp(place, "bin/activate", 12))
                 return move_activate(v, place + 4, text, ret_len);
         if (!strncmp(place, "bin/", 4))
@@ -341,7 +448,8 @@ static void look_for_rpath(void *ctx, const char *place, const void *data, size_
         struct venv *v = ctx;
         size_t n = v->rpaths.n;
 
-        if (!strstr(place, ".so") || (n && !strcmp(v->rpaths.v[n - 1], place)))
+        if (!strstr(place, ".so") || find_base_place(v, place) ||
+            (n && !strcmp(v->rpaths.v[n - 1], place)))
                 return;
         if (memmem(data, len, v->dir, strlen(v->dir)) ||
             memmem(data, len, v->made, strlen(v->made)))
@@ -397,6 +505,31 @@ static char *find_python(const struct venv *v, const char *config)
         return xstrdup(named_real && !strcmp(named_real, real) ? named : real);
 }
 
+/* Finds the installation of the Python, PREFIX/bin/python, if it lies in one of @paths, relative to
+ * @cwd. */
+static void find_base(struct venv *v, const struct strv *paths, const char *cwd)
+{
+        char *real = realpath(v->python, NULL), *bin = real ? strrchr(real, '/') : NULL;
+        size_t n = bin ? (size_t)(bin - real) : 0;
+
+        if (n > 4 && !strncmp(bin - 4, "/bin", 4)) {
+                CLEANUP(free_textp) char *prefix = xstrndup(real, n - 4);
+
+                for (size_t i = 0; i < paths->n && !v->base; i++) {
+                        const char *path = paths->v[i];
+                        CLEANUP(free_textp)
+                        char *full = *path == '/' ? xstrdup(path) : xasprintf("%s/%s", cwd, path);
+                        CLEANUP(free_textp) char *folder = realpath(full, NULL);
+
+                        if (folder && find_inside(folder, prefix))
+                                v->base = xstrdup(prefix);
+                }
+                if (v->base)
+                        v->base_python = xasprintf(BASE "/%s", real + n - 3);
+        }
+        free(real);
+}
+
 /* Hashes the Python, or takes the hash from a memory (NULL = none). 0 or -errno. */
 static int hash_base_python(struct push_python *python, int fd, const struct hash_key *key,
                             struct hash_memory *memory)
@@ -418,8 +551,9 @@ static int hash_base_python(struct push_python *python, int fd, const struct has
         return n < 0 ? -errno : 0;
 }
 
-static int describe_python(struct manifest *p, const char *path, struct hash_memory *memory)
+static int describe_python(struct manifest *p, const struct venv *v, struct hash_memory *memory)
 {
+        const char *path = v->python;
         CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
         struct push_python *python = &p->label.python;
         struct hash_key key;
@@ -428,7 +562,9 @@ static int describe_python(struct manifest *p, const char *path, struct hash_mem
 
         if (fd < 0 || fstat(fd, &st) < 0)
                 return -errno;
-        python->path = xstrdup(path);
+        python->path = xstrdup(v->base ? v->base_python : path);
+        if (v->base)
+                return 0;
         python->size = (uint64_t)st.st_size;
         key = hash_memory_key(&st);
         if (p->memory && folder_memory_find_python(p->memory, &key, python->sha))
@@ -522,22 +658,24 @@ static void finish_venv(struct venv *v)
         free(v->dir);
         free(v->made);
         free(v->python);
+        free(v->base);
+        free(v->base_python);
         strv_finish(&v->outside);
         strv_finish(&v->set_user_id);
         strv_finish(&v->rpaths);
 }
 
-int venv_pack(struct manifest *p, const char *dir, const char *cwd,
+int venv_pack(struct manifest *p, const char *dir, const struct strv *staged, const char *cwd,
               const struct manifest_watch *watch, struct diags *d)
 {
         struct venv v = {
                 .outside = STRV_INIT, .set_user_id = STRV_INIT, .rpaths = STRV_INIT, .d = d
         };
-        const struct manifest_edit edit = { .link = edit_link,
-                                            .content = edit_content,
-                                            .read = look_for_rpath,
-                                            .file = note_rights,
-                                            .ctx = &v };
+        struct manifest_edit edit = { .link = edit_link,
+                                      .content = edit_content,
+                                      .read = look_for_rpath,
+                                      .file = note_rights,
+                                      .ctx = &v };
         struct hash_memory *memory = watch ? watch->memory : NULL;
         CLEANUP(free_textp) char *full = *dir == '/' ? xstrdup(dir) : xasprintf("%s/%s", cwd, dir);
         CLEANUP(free_textp) char *config = NULL;
@@ -552,8 +690,12 @@ int venv_pack(struct manifest *p, const char *dir, const char *cwd,
         if (config) {
                 v.made = find_made(v.dir);
                 v.python = find_python(&v, config);
-                p->memory = memory ? folder_memory_open(v.dir, NULL) : NULL;
-                r = v.python && describe_python(p, v.python, memory) == 0
+                if (v.python && staged)
+                        find_base(&v, staged, cwd);
+                edit.base = v.base;
+                edit.base_place = BASE;
+                p->memory = memory ? folder_memory_open(v.dir, v.base) : NULL;
+                r = v.python && describe_python(p, &v, memory) == 0
                             ? manifest_pack_folder(p, v.dir, &edit, watch, d)
                             : refuse_folder(d, HN_VENV_NOT_ONE, v.dir,
                                             "has no Python: bin/python leads nowhere",

@@ -25,8 +25,9 @@ void report_endpoint(struct diags *d, const struct job *j, const struct hosts *h
 const char *report_probe_error(uint32_t error);
 
 /* Adds the reason of JOB_NODES_UNFIT from job_push(): nodes without free space (HN235), with
- * damaged content (HN236), or with another error in storing (HN234). */
-void report_push(struct diags *d, const struct job *j, const struct hosts *hosts);
+ * damaged content (HN236), or with another error in storing (HN234). @by_command: of `hnlaunch
+ * stage`, whose paths are words. */
+void report_push(struct diags *d, const struct job *j, const struct hosts *hosts, bool by_command);
 
 /* Adds nodes with InfiniBand whose hard limit of locked memory is too low for RDMA (HN906). */
 void report_locked_memory(struct diags *d, const struct job *j, const struct hosts *hosts);

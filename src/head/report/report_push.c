@@ -11,6 +11,8 @@
 #include "base/error_number.h"
 #include "base/exit_code.h"
 #include "base/format.h"
+#include "base/memory.h"
+#include "head/core/shell_words.h"
 #include "head/hosts/hosts.h"
 #include "head/job/job_push.h"
 #include "head/report/report.h"
@@ -28,7 +30,7 @@ enum push_fault { NO_ROOM, DAMAGED, OTHER, NO_PLACE, NO_PYTHON, OTHER_PYTHON };
 
 static const struct push_message {
         int id, exit;
-        const char *fact, *help;
+        const char *fact, *help; /* help NULL: help_with_python() */
 } push_messages[] = {
         [NO_ROOM] = { HN_PUSH_NO_ROOM, EX_UNAVAILABLE, "no room for the files",
                       "free some space there, or name a larger file system in the nodes' "
@@ -41,13 +43,9 @@ static const struct push_message {
                     "reachable there and leave --push out" },
         [NO_PLACE] = { HN_STAGE_NO_PLACE, EX_CANTCREAT, "no folder for the staged files",
                        "name a writable folder of your own in the nodes' HNLAUNCH_STAGE_DIR" },
-        [NO_PYTHON] = { HN_VENV_NO_PYTHON, EX_UNAVAILABLE, "no Python of the environment",
-                        "install the same Python there, at the same path; or make the environment "
-                        "with a Python that all nodes have" },
+        [NO_PYTHON] = { HN_VENV_NO_PYTHON, EX_UNAVAILABLE, "no Python of the environment", NULL },
         [OTHER_PYTHON] = { HN_VENV_NO_PYTHON, EX_UNAVAILABLE,
-                           "another Python than that of the environment",
-                           "install the same release at this path; or make the environment with a "
-                           "Python that all nodes have" },
+                           "another Python than that of the environment", NULL },
 };
 
 /* @error is an errno value of the node. The agent reports a wrong SHA-256 as EBADMSG. */
@@ -68,9 +66,49 @@ static enum push_fault push_fault_of(uint32_t error, enum push_use use)
         }
 }
 
+/* Returns the installation of a Python, PREFIX/bin/python, which can be sent; malloc'ed. NULL: it
+ * is a part of the system, or looks like no installation. */
+static char *find_installation(const char *python)
+{
+        const char *name = strrchr(python, '/');
+        size_t n = name ? (size_t)(name - python) : 0;
+        CLEANUP(free_textp) char *prefix = NULL;
+
+        if (n <= 4 || strncmp(name - 4, "/bin", 4) != 0)
+                return NULL;
+        prefix = xstrndup(python, n - 4);
+        return !strcmp(prefix, "/usr") || !strcmp(prefix, "/usr/local") ? NULL : STEAL(&prefix);
+}
+
+/* Adds the next step for nodes without the Python. */
+static void help_with_python(struct diag *d, const char *python, bool by_command)
+{
+        CLEANUP(free_textp) char *prefix = find_installation(python), *word = NULL;
+        struct strv words = STRV_INIT;
+
+        if (!prefix) {
+                diag_help(d, "install the same Python there, at the same path; or make the "
+                             "environment with a Python that all nodes have");
+                return;
+        }
+        strv_push(&words, prefix);
+        word = shell_words_join(&words);
+        strv_finish(&words);
+        if (by_command)
+                diag_help(d,
+                          "add the path %s, and this Python is sent along; a run needs --stage %s "
+                          "then",
+                          word, word);
+        else
+                diag_help(d,
+                          "add --stage %s, and this Python is sent along; or install it there, at "
+                          "the same path",
+                          word);
+}
+
 /* Adds a message on nodes with equal facts. */
 static void report_push_group(struct diags *d, const struct job *j, const struct hosts *hosts,
-                              const struct host_group *g)
+                              const struct host_group *g, bool by_command)
 {
         const struct pushed *m = job_pushed(j, g->hosts[0]);
         enum push_fault fault = push_fault_of(m->error, job_push_use(j));
@@ -83,11 +121,14 @@ static void report_push_group(struct diags *d, const struct job *j, const struct
         format_size(space, sizeof(space), m->free_bytes);
         if (fault == NO_ROOM)
                 diag_row(di, "%s are free there", space);
-        diag_help(di, "%s", text->help);
+        if (text->help)
+                diag_help(di, "%s", text->help);
+        else
+                help_with_python(di, m->folder, by_command);
         free(names);
 }
 
-void report_push(struct diags *d, const struct job *j, const struct hosts *hosts)
+void report_push(struct diags *d, const struct job *j, const struct hosts *hosts, bool by_command)
 {
         CLEANUP(host_groups_finish) struct host_groups groups = { 0 };
 
@@ -95,5 +136,5 @@ void report_push(struct diags *d, const struct job *j, const struct hosts *hosts
                 if (job_pushed(j, i) && job_pushed(j, i)->error)
                         host_groups_add(&groups, i, is_same_push_failure, j);
         for (size_t g = 0; g < groups.n; g++)
-                report_push_group(d, j, hosts, &groups.v[g]);
+                report_push_group(d, j, hosts, &groups.v[g], by_command);
 }

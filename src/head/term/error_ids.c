@@ -894,7 +894,8 @@ const struct error_id error_ids[] = {
           "a node does not have the Python of the environment",
           "A virtual environment uses the Python that made it, from outside of the environment. On the node there is "
           "no file at this path, or another one: its size or its SHA-256 differs.",
-          "Install the same Python at the same path, or make the environment with a Python that all nodes have." },
+          "Add --stage with the folder of the Python (PREFIX of PREFIX/bin/python3), which sends this Python along. Or install the same "
+          "Python at the same path, or make the environment with a Python that all nodes have." },
         { HN_VENV_OTHER_MACHINE,
           "the environment of --venv is for another kind of machine",
           "The libraries of the environment are for the architecture of this machine, and a node has another.",

@@ -110,7 +110,7 @@ static int pack(struct manifest *p, struct diags *d, struct hash_memory *memory)
 {
         const struct manifest_watch watch = { .tick = no_tick, .memory = memory };
 
-        return venv_pack(p, "v", top, memory ? &watch : NULL, d);
+        return venv_pack(p, "v", NULL, top, memory ? &watch : NULL, d);
 }
 
 /* The forms of pip and uv, and of bin/activate. */
@@ -182,8 +182,8 @@ TEST_WITH(setup, teardown, a_copy_elsewhere_has_the_same_hash)
         struct diags d = DIAGS_INIT;
 
         assert_int_equal(system(command), 0);
-        assert_int_equal(venv_pack(&p, "v", top, NULL, &d), 0);
-        assert_int_equal(venv_pack(&q, "v", other, NULL, &d), 0);
+        assert_int_equal(venv_pack(&p, "v", NULL, top, NULL, &d), 0);
+        assert_int_equal(venv_pack(&q, "v", NULL, other, NULL, &d), 0);
         assert_memory_equal(p.label.sha, q.label.sha, PUSH_SHA);
         manifest_finish(&p);
         manifest_finish(&q);
@@ -245,6 +245,7 @@ TEST_WITH(setup, teardown, compiled_files_get_the_time_of_the_copies)
 /* --- an environment that an earlier launch has listed --- */
 
 static uint64_t hashed;
+static const struct strv *staged; /* paths of --stage; NULL = none */
 
 static void count_tick(void *ctx UNUSED, uint64_t bytes)
 {
@@ -257,7 +258,7 @@ static void pack_as_launch(struct manifest *p, struct diags *d)
         struct manifest_watch watch = { .tick = count_tick, .memory = hash_memory_open() };
 
         hashed = 0;
-        assert_int_equal(venv_pack(p, "v", top, &watch, d), 0);
+        assert_int_equal(venv_pack(p, "v", staged, top, &watch, d), 0);
         hash_memory_close(watch.memory);
 }
 
@@ -299,7 +300,7 @@ static void packs_equally(void)
         struct diags d = DIAGS_INIT, e = DIAGS_INIT;
 
         pack_as_launch(&p, &d);
-        assert_int_equal(pack(&q, &e, NULL), 0);
+        assert_int_equal(venv_pack(&q, "v", staged, top, NULL, &e), 0);
         assert_int_equal(p.manifest.n, q.manifest.n);
         assert_int_equal(p.files, q.files);
         assert_int_equal(p.bytes, q.bytes);
@@ -388,6 +389,95 @@ TEST_WITH(setup, teardown, what_an_earlier_launch_has_listed_is_right)
         recall();
 }
 
+static void leads(const struct manifest *p, const char *place, const char *want)
+{
+        assert_string_equal(p->manifest.v[find_entry(p, place)].target, want);
+}
+
+TEST_WITH(setup, teardown, the_python_outside_comes_along_when_it_is_staged)
+{
+        CLEANUP(free_textp) char *cache = in("cache"), *config = NULL, *script = NULL;
+        struct manifest p = MANIFEST_INIT;
+        struct strv paths = STRV_INIT;
+        struct diags d = DIAGS_INIT;
+
+        mkdir(cache, 0700);
+        setenv("XDG_CACHE_HOME", cache, 1);
+        change("mkdir -p opt/own/bin opt/own/lib/own/config && ln -s opt/own named && "
+               "cp \"$(readlink -f v/bin/python3)\" opt/own/bin/python3.own && "
+               "ln -s \"$PWD/opt/own/bin/python3.own\" opt/own/bin/python3 && "
+               "ln -s ../../lib.a opt/own/lib/own/config/lib.a && echo a >opt/own/lib/lib.a && "
+               "ln -sf \"$PWD/named/bin/python3\" v/bin/python3 && "
+               "sed -i \"s,^home.*,home = $PWD/named/bin,\" v/pyvenv.cfg");
+        script = xasprintf("#!%s/opt/own/bin/python3 -I\nprint(1)\n", top);
+        put("opt/own/bin/pip", script);
+        strv_push(&paths, "v"); /* without the Python */
+        staged = &paths;
+        pack_as_launch(&p, &d);
+        assert_int_equal(*p.label.python.path, '/');
+        manifest_finish(&p);
+
+        strv_push(&paths, "opt");
+        pack_as_launch(&p, &d);
+        assert_string_equal(p.label.python.path, ".base-python/bin/python3.own");
+        assert_int_equal(p.label.python.size, 0);
+        leads(&p, "bin/python3", "../.base-python/bin/python3.own");
+        leads(&p, ".base-python/bin/python3", "../bin/python3.own");
+        leads(&p, ".base-python/lib/own/config/lib.a", "../../lib.a");
+        is_sent(&p, ".base-python/lib/lib.a", "a\n");
+        is_sent(&p, ".base-python/bin/pip",
+                "#!/bin/sh\n'''exec' \"$(dirname -- \"$(realpath -- \"$0\")\")\"/'python3' -I "
+                "\"$0\" \"$@\"\n' '''\nprint(1)\n");
+        config = sent(&p, "pyvenv.cfg");
+        assert_null(strstr(config, "home ="));
+        assert_null(strstr(config, "executable ="));
+        assert_non_null(strstr(config, "include-system-site-packages = "));
+        manifest_finish(&p);
+        remember();
+        forget_hashes();
+        packs_equally();
+        assert_int_equal(hashed, 0);
+        change("echo b >opt/own/lib/lib.a");
+        packs_equally();
+        change("echo c >opt/own/lib/new");
+        packs_equally();
+        assert_int_equal(d.n, 0);
+        staged = NULL;
+        strv_finish(&paths);
+        diags_finish(&d);
+}
+
+/* The run path of a program with its libpython beside it. */
+TEST_WITH(setup, teardown, run_paths_into_the_python_become_relative)
+{
+        static const char moved[] = "\0$ORIGIN/../lib:/else/where";
+        CLEANUP(free_textp) char *bytes = NULL;
+        struct manifest p = MANIFEST_INIT;
+        struct strv paths = STRV_INIT;
+        struct diags d = DIAGS_INIT;
+        struct error err;
+        size_t n;
+        uint32_t i;
+
+        if (system("cc --version >/dev/null 2>&1") != 0)
+                skip();
+        change("mkdir -p own/bin own/lib && echo 'int main(void) { return 0; }' >main.c && "
+               "cc -o own/bin/python3 main.c -Wl,-rpath,$PWD/own/lib:/else/where && "
+               "ln -sf \"$PWD/own/bin/python3\" v/bin/python3");
+        strv_push(&paths, "own");
+        assert_int_equal(venv_pack(&p, "v", &paths, top, NULL, &d), 0);
+        i = find_entry(&p, ".base-python/bin/python3");
+        n = p.manifest.v[i].size;
+        bytes = xcalloc(1, n);
+        assert_int_equal(manifest_read(&p, i, 0, bytes, n, &err), 0);
+        assert_null(memmem(bytes, n, top, strlen(top)));
+        assert_non_null(memmem(bytes, n, moved, sizeof(moved)));
+        assert_int_equal(d.n, 0);
+        strv_finish(&paths);
+        manifest_finish(&p);
+        diags_finish(&d);
+}
+
 TEST_WITH(setup, teardown, what_leads_out_is_told)
 {
         CLEANUP(free_textp) char *finder = xasprintf("%s/__editable___pkg_finder.py", site);
@@ -416,8 +506,8 @@ TEST_WITH(setup, teardown, no_environment_and_one_of_conda_are_refused)
         struct diags d = DIAGS_INIT;
 
         mkdir(empty, 0755);
-        assert_true(venv_pack(&p, "empty", top, NULL, &d) < 0);
-        assert_true(venv_pack(&p, "nothing", top, NULL, &d) < 0);
+        assert_true(venv_pack(&p, "empty", NULL, top, NULL, &d) < 0);
+        assert_true(venv_pack(&p, "nothing", NULL, top, NULL, &d) < 0);
         assert_int_equal(d.n, 2);
         assert_int_equal(d.v[0].id, HN_VENV_NOT_ONE);
         assert_int_equal(d.v[1].id, HN_VENV_NOT_ONE);
