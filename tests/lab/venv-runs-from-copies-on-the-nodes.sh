@@ -13,6 +13,8 @@ python3 -m venv --help >/dev/null 2>&1 || skip_all 'needs python3 with venv'
 
 # Every node has a cache of its own. It sees of the login node's files nothing but $LAB_DIR, and no copies of others.
 export LAB_PRIVATE='/dev/shm /run /tmp /var/tmp'
+export XDG_CACHE_HOME=$TMP/login # of the login node: the user's lists of files stay
+mkdir "$XDG_CACHE_HOME"
 lab_up 3 1
 on() { (cd / && lab exec "$@"); } # the nodes do not have this folder
 hnv() { lab_hn -v -H "$TMP/hosts.txt" --chdir / --label none "$@"; }

@@ -4,6 +4,8 @@
 # ENVIRONMENT OF A RANK in the manual, and `help env`, name each variable that a rank gets from hnlaunch, and no other.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
+export XDG_CACHE_HOME=$TMP/cache # the user's lists of files stay
+mkdir "$XDG_CACHE_HOME"
 
 names() { grep -oE '^[A-Z][A-Z0-9_]*=' "$1" | tr -d =; }
 

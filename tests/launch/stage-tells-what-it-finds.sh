@@ -5,6 +5,8 @@
 # tests/lab/venv-runs-from-copies-on-the-nodes.sh has what it does on nodes.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
+export XDG_CACHE_HOME=$TMP/cache # the user's lists of files stay
+mkdir "$XDG_CACHE_HOME"
 
 export HNLAUNCH_STAGE_DIR=$TMP/stage
 mkdir data

@@ -5,6 +5,8 @@
 # --venv on this machine is used in place; what cannot be moved to other nodes is told before the start.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
+export XDG_CACHE_HOME=$TMP/cache # the user's lists of files stay
+mkdir "$XDG_CACHE_HOME"
 
 python3 -m venv --without-pip env 2>/dev/null || skip_all 'needs python3 with venv'
 site=$(echo env/lib/python*/site-packages)
