@@ -57,6 +57,7 @@ struct packing {
         struct diags *d;
         const struct manifest_watch *watch;
         const struct manifest_edit *edit; /* NULL = none */
+        bool stamps;                      /* of .pyc files, see manifest.h */
         const char *option;               /* what messages begin with: "--push: ", or "" */
         const char *dir;                  /* manifest.dir */
         struct strv tops;
@@ -504,7 +505,7 @@ static void hash_items(struct packing *k)
 
                 if (it->entry.kind != PUSH_FILE || (k->edit && edit_file(k, it)) || it->hashed)
                         continue;
-                if (k->edit)
+                if (k->stamps)
                         it->source.key.stamp = find_source_time(k, it->entry.path);
                 if (!recall_hash(k, it))
                         hash_file(k, it, buffer);
@@ -644,11 +645,12 @@ static int finish_packing(struct packing *k, bool recalled, struct manifest *p)
 }
 
 /* Opens the memory of these paths; what is sent of them depends on the place of each. */
-static struct folder_memory *open_memory(const struct strv *paths, const char *cwd)
+static struct folder_memory *open_memory(const struct strv *paths, const char *cwd, bool stamps)
 {
         CLEANUP(free_textp) char *what = NULL;
         struct buf b = BUF_INIT;
 
+        buf_printf(&b, "%d\n", stamps);
         for (size_t i = 0; i < paths->n; i++)
                 buf_printf(&b, "%s\n", paths->v[i]);
         what = buf_steal(&b);
@@ -658,14 +660,17 @@ static struct folder_memory *open_memory(const struct strv *paths, const char *c
 int manifest_pack(struct manifest *p, const struct strv *paths, const char *cwd,
                   const struct manifest_watch *watch, struct diags *d)
 {
-        struct packing k = {
-                .d = d, .watch = watch, .option = name_option(p), .dir = cwd, .tops = STRV_INIT
-        };
+        struct packing k = { .d = d,
+                             .watch = watch,
+                             .stamps = p->label.use == PUSH_STAGE,
+                             .option = name_option(p),
+                             .dir = cwd,
+                             .tops = STRV_INIT };
         struct buf name = BUF_INIT;
         bool recalled;
         int r;
 
-        p->memory = watch && watch->memory ? open_memory(paths, cwd) : NULL;
+        p->memory = watch && watch->memory ? open_memory(paths, cwd, k.stamps) : NULL;
         recalled = p->memory && folder_memory_is_true(p->memory);
         for (size_t i = 0; i < paths->n && k.n <= PUSH_ENTRIES_MAX; i++) {
                 CLEANUP(free_textp) char *full = absolute_path(cwd, paths->v[i]);
@@ -693,6 +698,7 @@ int manifest_pack_folder(struct manifest *p, const char *dir, const struct manif
         struct packing k = { .d = d,
                              .watch = watch,
                              .edit = edit,
+                             .stamps = true,
                              .option = name_option(p),
                              .dir = dir,
                              .tops = STRV_INIT,

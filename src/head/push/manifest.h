@@ -71,15 +71,17 @@ struct manifest_edit {
         const char *base, *base_place; /* another folder, and its place; NULL = none */
 };
 
+/* Of files for reading alone (PUSH_STAGE, PUSH_VENV), times of sources in .pyc files become
+ * PUSH_FILE_TIME, or Python would compile all again on the nodes, at each start. */
+
 /* Gathers and hashes @paths, relative to @cwd, into @p (MANIFEST_INIT), or takes what a memory has
  * of them. 0, or -EINVAL with errors in @d (exit 66): no such file (HN230), not readable (HN231),
  * neither file nor folder nor link to a file (HN232), two files in a place (HN233), too many
  * (HN238), changed meanwhile (HN237). */
 int manifest_pack(struct manifest *p, const struct strv *paths, const char *cwd,
                   const struct manifest_watch *watch, struct diags *d);
-/* The same for the contents of the folder @dir, an absolute path, as @edit says. Times of sources
- * in .pyc files become PUSH_FILE_TIME, or Python would compile all again on the nodes. What
- * p->memory has of the folder is used, or else replaced. */
+/* The same for the contents of the folder @dir, an absolute path, as @edit says. What p->memory has
+ * of the folder is used, or else replaced. */
 int manifest_pack_folder(struct manifest *p, const char *dir, const struct manifest_edit *edit,
                          const struct manifest_watch *watch, struct diags *d);
 /* Reads bytes of a file. 0, or a negative errno with @err: HN_PUSH_CHANGED, changed since the hash,

@@ -190,6 +190,30 @@ TEST_WITH(setup, teardown, two_things_in_one_place_are_refused)
         manifest_finish(&p);
 }
 
+/* Python reads the .pyc of a copy only if it has the time of the copied source. */
+TEST_WITH(setup, teardown, compiled_files_get_the_time_of_copies_for_reading)
+{
+        if (system("cd data && echo 'x = 1' >m.py && python3 -m compileall -q . && "
+                   "mv __pycache__/m.*.pyc __pycache__/m.pyc") != 0)
+                skip();
+        for (int use = PUSH_RANKS; use <= PUSH_STAGE; use++) {
+                struct manifest p = MANIFEST_INIT;
+                unsigned char head[12];
+                struct error err;
+                uint32_t i = 0;
+
+                p.label.use = (uint8_t)use;
+                free(packed(&p, "data", NULL));
+                while (!strstr(p.manifest.v[i].path, "m.pyc"))
+                        i++;
+                assert_int_equal(manifest_read(&p, i, 0, head, sizeof(head), &err), 0);
+                assert_int_equal(memcmp(head + 8, (unsigned char[]){ 0x80, 0x43, 0x6d, 0x38 }, 4) ==
+                                         0,
+                                 use == PUSH_STAGE);
+                manifest_finish(&p);
+        }
+}
+
 /* --- paths that an earlier launch has listed --- */
 
 static uint64_t hashed;
