@@ -142,7 +142,7 @@ static int find_login(struct tree_login *d UNUSED, const struct link_target *to,
 
 static void on_heard(void *ctx UNUSED, size_t number, uint32_t silent_ms)
 {
-        heartbeat_heard(&run.job->heartbeat, &run.job->cluster.nodes[number], silent_ms);
+        heartbeat_heard(run.job->heartbeat, &run.job->cluster.nodes[number], silent_ms);
 }
 
 static void on_clock(void *ctx UNUSED, size_t number, int64_t offset_ns, int64_t error_ns)

@@ -28,9 +28,11 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/log.h"
 #include "base/macros.h"
+#include "base/memory.h"
 #include "head/job/attempt.h"
 #include "head/job/cluster.h"
 #include "head/nodes/transport_tree.h"
@@ -46,6 +48,29 @@ enum {
         FLUSH_MS = 100,      /* for the last pings before a suspend */
         FLUSH_TRIES = 10,    /* on a busy machine */
         NODES_PER_MS = 10,   /* pinged at most: ten thousand nodes once a second */
+};
+
+/* Nodes that have fallen silent in one beat, or that are heard again. */
+struct silence_news {
+        size_t n;
+        char first[208]; /* the name of one */
+        int64_t ms;      /* the longest silence */
+        uint64_t limit_ms;
+};
+
+struct heartbeat {
+        struct cluster *cluster;
+        struct attempt *attempt;
+        bool (*owes)(void *ctx, const struct node *n); /* a READY node is to answer */
+        void *ctx;
+        uv_timer_t timer, suspend;
+        int suspend_tries;
+        int64_t beat_ns; /* the last; 0 = stopped. @timer also rests for a suspend */
+        struct {
+                int64_t ns, end_ns; /* for how long hnlaunch did not run, and until when */
+        } pause;                    /* the last one */
+        bool pushing;               /* nodes store files: more patience */
+        struct silence_news fell_silent, spoke_again;
 };
 
 uint64_t heartbeat_interval_ms(const struct heartbeat *h)
@@ -411,17 +436,38 @@ void heartbeat_stop(struct heartbeat *h)
         h->pushing = false;
 }
 
-void heartbeat_init(struct heartbeat *h, struct cluster *c, struct attempt *a,
-                    bool (*owes)(void *ctx, const struct node *n), void *ctx)
+void heartbeat_keep_loop(struct heartbeat *h)
 {
-        *h = (struct heartbeat){ .cluster = c, .attempt = a, .owes = owes, .ctx = ctx };
+        uv_ref((uv_handle_t *)&h->timer);
+}
+
+bool heartbeat_pushes(const struct heartbeat *h)
+{
+        return h->pushing;
+}
+
+struct heartbeat *heartbeat_create(struct cluster *c, struct attempt *a,
+                                   bool (*owes)(void *ctx, const struct node *n), void *ctx)
+{
+        struct heartbeat *h = xcalloc(1, sizeof(*h));
+
+        h->cluster = c;
+        h->attempt = a;
+        h->owes = owes;
+        h->ctx = ctx;
         cluster_init_timer(c, &h->timer, h);
         cluster_init_timer(c, &h->suspend, h);
         c->heartbeat = h;
+        return h;
 }
 
 void heartbeat_close(struct heartbeat *h)
 {
         uv_close((uv_handle_t *)&h->timer, NULL);
         uv_close((uv_handle_t *)&h->suspend, NULL);
+}
+
+void heartbeat_free(struct heartbeat *h)
+{
+        free(h);
 }

@@ -3,14 +3,12 @@
  * Heartbeat: pings to the nodes of a job, and the loss of silent nodes
  *
  * Runs while ranks run, while files are pushed, and while the endpoint is opened. Idle agents are
- * pinged only on request (MSG_PING_REQUEST). Memory is owned by the caller; main loop's thread
- * only.
+ * pinged only on request (MSG_PING_REQUEST). Main loop's thread only.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <uv.h>
 
 #include "head/nodes/node.h"
 
@@ -22,37 +20,19 @@ struct attempt;
 struct cause;
 struct cluster;
 
-/* Nodes that have fallen silent in one beat, or that are heard again. */
-struct silence_news {
-        size_t n;
-        char first[208]; /* the name of one */
-        int64_t ms;      /* the longest silence */
-        uint64_t limit_ms;
-};
-
-struct heartbeat {
-        struct cluster *cluster;
-        struct attempt *attempt;
-        bool (*owes)(void *ctx, const struct node *n); /* a READY node is to answer */
-        void *ctx;
-        uv_timer_t timer, suspend;
-        int suspend_tries;
-        int64_t beat_ns; /* the last; 0 = stopped. @timer also rests for a suspend */
-        struct {
-                int64_t ns, end_ns; /* for how long hnlaunch did not run, and until when */
-        } pause;                    /* the last one */
-        bool pushing;               /* nodes store files: more patience */
-        struct silence_news fell_silent, spoke_again;
-};
-
-/* All pointers are borrowed. The timers do not keep the loop alive. */
-void heartbeat_init(struct heartbeat *h, struct cluster *c, struct attempt *a,
-                    bool (*owes)(void *ctx, const struct node *n), void *ctx);
+/* All pointers are borrowed. @owes: whether a READY node is to answer. The loop must turn between
+ * heartbeat_close() and heartbeat_free(). */
+struct heartbeat *heartbeat_create(struct cluster *c, struct attempt *a,
+                                   bool (*owes)(void *ctx, const struct node *n), void *ctx);
+void heartbeat_close(struct heartbeat *h);
+void heartbeat_free(struct heartbeat *h);
 /* Begins to ping and to watch nodes with ranks or an open answer. Silence so far is forgiven. */
 void heartbeat_start(struct heartbeat *h, bool pushing);
 void heartbeat_stop(struct heartbeat *h);
-/* The memory may go when the loop has turned. */
-void heartbeat_close(struct heartbeat *h);
+/* From now on the loop lives while the heart beats; it does not before. */
+void heartbeat_keep_loop(struct heartbeat *h);
+/* Whether nodes store files, for which they have more patience. */
+bool heartbeat_pushes(const struct heartbeat *h);
 
 /* Milliseconds between two pings. */
 uint64_t heartbeat_interval_ms(const struct heartbeat *h);

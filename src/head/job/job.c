@@ -89,7 +89,7 @@ static bool node_owes(void *ctx, const struct node *n)
         if (n->state == NODE_GONE)
                 return world_endpoints_serve(j->endpoints, i);
         return world_endpoints_owe(j->endpoints, i) || job_roles_await(j->roles, i) ||
-               (j->heartbeat.pushing && job_push_takes_part(j->push, i));
+               (heartbeat_pushes(j->heartbeat) && job_push_takes_part(j->push, i));
 }
 
 /* The parts are made in the order of their needs: timers and parts take the loop and the options
@@ -128,11 +128,11 @@ struct job *job_create(const struct job_config *config, struct error *err)
         cluster_init_timer(&j->cluster, &j->timers.leave, j);
         cluster_init_timer(&j->cluster, &j->timers.ticker, j);
         cluster_init_timer(&j->cluster, &j->history.backoff, j);
-        heartbeat_init(&j->heartbeat, &j->cluster, &j->attempt, node_owes, j);
+        j->heartbeat = heartbeat_create(&j->cluster, &j->attempt, node_owes, j);
         j->endpoints =
-                world_endpoints_create(&j->cluster, &j->attempt, &j->heartbeat,
+                world_endpoints_create(&j->cluster, &j->attempt, j->heartbeat,
                                        (struct port_names){ &j->config.ports, j->config.book });
-        j->push = job_push_create(&j->cluster, &j->attempt, &j->heartbeat, j->config.run_id);
+        j->push = job_push_create(&j->cluster, &j->attempt, j->heartbeat, j->config.run_id);
         j->status = job_status_create(&j->cluster, &j->attempt, &j->config);
         j->roles = job_roles_create(&j->cluster, &j->attempt, &j->config, &job_roles_ops, j);
         j->orders.drain = job_drain_create(&j->cluster, &j->attempt, j->roles, job_stop_for, j);
@@ -249,7 +249,7 @@ enum job_step job_open_endpoint(struct job *j, const struct plan *plan, struct e
 void job_wait(struct job *j)
 {
         /* Keeps the loop alive when the last link has ended; a stopped timer does not. */
-        uv_ref((uv_handle_t *)&j->heartbeat.timer);
+        heartbeat_keep_loop(j->heartbeat);
         while (j->cluster.running || job_roles_wait(j->roles))
                 uv_run(&j->loop, UV_RUN_ONCE);
         job_settle_drain(j);
@@ -263,7 +263,7 @@ void job_wait(struct job *j)
                 uv_run(&j->loop, UV_RUN_ONCE);
         say_through(NULL);
         attempt_step(&j->attempt, JOB_EV_EMPTY);
-        heartbeat_stop(&j->heartbeat);
+        heartbeat_stop(j->heartbeat);
 }
 
 void job_stop_limits(struct job *j)
@@ -364,7 +364,7 @@ void job_destroy(struct job *j)
         uv_close((uv_handle_t *)&j->timers.leave, NULL);
         uv_close((uv_handle_t *)&j->timers.ticker, NULL);
         uv_close((uv_handle_t *)&j->history.backoff, NULL);
-        heartbeat_close(&j->heartbeat);
+        heartbeat_close(j->heartbeat);
         world_endpoints_close(j->endpoints);
         job_push_close(j->push);
         job_status_close(j->status);
@@ -375,6 +375,7 @@ void job_destroy(struct job *j)
         uv_loop_close(&j->loop);
         world_endpoints_free(j->endpoints);
         job_push_free(j->push);
+        heartbeat_free(j->heartbeat);
         job_status_free(j->status);
         job_roles_free(j->roles);
         job_drain_free(j->orders.drain);

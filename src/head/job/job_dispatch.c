@@ -476,7 +476,7 @@ static int on_pulled(struct job *j, struct node *n, const struct frame *f, struc
 static int on_ping_request(struct job *j, struct node *n, const struct frame *f UNUSED,
                            struct error *err UNUSED)
 {
-        heartbeat_requested(&j->heartbeat, n);
+        heartbeat_requested(j->heartbeat, n);
         return 0;
 }
 
@@ -637,7 +637,7 @@ static void note_dead(struct job *j, const struct node *n, const struct node *lo
 
         if (n->state != NODE_GONE)
                 j->history.dead_ns =
-                        MAX(j->history.dead_ns, heartbeat_dead_ns(&j->heartbeat, lost, may_live));
+                        MAX(j->history.dead_ns, heartbeat_dead_ns(j->heartbeat, lost, may_live));
 }
 
 /* Records the loss of a node, RUNNING or with the endpoint of the store. The cause of the job is
@@ -671,7 +671,7 @@ static void lose_node(struct job *j, struct node *n)
         note_dead(j, n, lost);
         o->behind += lost != n;
         if ((lost != n && outcome_failed(o)) || o->cause.kind == CAUSE_NETWORK ||
-            (heartbeat_explains(&j->heartbeat, lost, &c) && o->cause.kind == CAUSE_PAUSE) ||
+            (heartbeat_explains(j->heartbeat, lost, &c) && o->cause.kind == CAUSE_PAUSE) ||
             (c.node < 0 && o->cause.kind == CAUSE_NODE && o->cause.node < 0))
                 return;
         if (job_state_stops(j->attempt.state) && lost->heard_ns > j->attempt.outcome.stopped_ns)

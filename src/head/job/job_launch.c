@@ -452,7 +452,7 @@ static void order_node(struct job *j, const struct job_launch *l, struct node *n
         }
         job_endpoint_fill(world_endpoints_get(j->endpoints, m->world.number), (size_t)n->index, m);
         snprintf(m->host, sizeof(m->host), "%s", n->host->name);
-        m->silence_ms = heartbeat_agent_ms(&j->heartbeat, n);
+        m->silence_ms = heartbeat_agent_ms(j->heartbeat, n);
         m->keep_dumps = l->output.dir;
         m->near_nic = j->config.options->near_nic;
         fill_ranks(j, p, m);
@@ -639,7 +639,7 @@ void job_launch(struct job *j, const struct job_launch *l)
         if (o->timeout_ms > 0 && !uv_is_active((uv_handle_t *)&j->timers.limit))
                 uv_timer_start(&j->timers.limit, job_time_is_over, (uint64_t)o->timeout_ms, 0);
         j->attempt.outcome.ran = o->ranks.n ? &o->ranks : NULL;
-        heartbeat_start(&j->heartbeat, false);
+        heartbeat_start(j->heartbeat, false);
         job_status_launched(j->status);
         if (l->stdin_fd != -1 && !j->attempt.number)
                 start_stdin(j, l);

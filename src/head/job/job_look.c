@@ -428,7 +428,7 @@ static bool lacks_checks(const struct job *j)
 /* The answer to a ping comes before the facts, and tells the offset of the node's clock. */
 static void ask_check(struct job *j, struct node *n, const struct check_order *o)
 {
-        heartbeat_requested(&j->heartbeat, n);
+        heartbeat_requested(j->heartbeat, n);
         check_order_encode(&n->out, o);
         node_flush(n);
         j->asked->check->waits[n->index] = true;

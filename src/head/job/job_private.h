@@ -106,7 +106,7 @@ struct job {
         struct thread_pool *pool;  /* writes and reads files */
         struct cluster cluster;
         struct attempt attempt;
-        struct heartbeat heartbeat;
+        struct heartbeat *heartbeat;
         struct world_endpoints *endpoints;
         struct job_push *push; /* of the use of the last job_push() */
         struct job_status *status;

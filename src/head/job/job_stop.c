@@ -98,7 +98,7 @@ static void give_up_silent(struct job *j)
 static void on_late_look(uv_timer_t *t)
 {
         struct job *j = t->data;
-        int64_t silent_ms = MAX(SILENT_MS, 4 * (int64_t)heartbeat_interval_ms(&j->heartbeat));
+        int64_t silent_ms = MAX(SILENT_MS, 4 * (int64_t)heartbeat_interval_ms(j->heartbeat));
         int64_t since = clock_ns() - INT64_C(1000000) * silent_ms;
         bool dumps = dump_files_arrive(j->attempt.dumps);
 
@@ -657,7 +657,7 @@ void job_signal(struct job *j, int signo)
         } else if (signo == SIGQUIT) {
                 job_show_ranks(j);
         } else if (signo == SIGTSTP) {
-                heartbeat_suspend(&j->heartbeat);
+                heartbeat_suspend(j->heartbeat);
         } else if (signo == SIGUSR1 || signo == SIGUSR2) {
                 job_signal_ranks(j, signo);
         } else {

@@ -11,14 +11,16 @@
 #include "head/job/cluster.h"
 #include "lib/unit.h"
 
-enum { HEARD_MS = 5000 };
+enum { HEARD_MS = 5000, SUSPENDED_MS = 300 };
 
 struct world {
         struct options options;
         struct host host;
         struct node node;
+        uv_loop_t loop;
         struct cluster cluster;
-        struct heartbeat heartbeat;
+        struct attempt attempt;
+        struct heartbeat *heartbeat;
 };
 
 static void make_world(struct world *w, int64_t timeout_ms, bool local)
@@ -29,13 +31,24 @@ static void make_world(struct world *w, int64_t timeout_ms, bool local)
         w->cluster.options = &w->options;
         w->cluster.nodes = &w->node;
         w->cluster.n_nodes = 1;
-        w->heartbeat.cluster = &w->cluster;
+        w->cluster.loop = &w->loop;
+        w->attempt.outcome = (struct outcome)OUTCOME_INIT;
+        uv_loop_init(&w->loop);
+        w->heartbeat = heartbeat_create(&w->cluster, &w->attempt, NULL, NULL);
+}
+
+static void drop_world(struct world *w)
+{
+        heartbeat_close(w->heartbeat);
+        uv_run(&w->loop, UV_RUN_DEFAULT);
+        uv_loop_close(&w->loop);
+        heartbeat_free(w->heartbeat);
 }
 
 /* Milliseconds after the last word of the node until none of its ranks lives. */
 static int64_t dead_after_ms(const struct world *w)
 {
-        return heartbeat_dead_ns(&w->heartbeat, &w->node, true) / 1000000 - HEARD_MS;
+        return heartbeat_dead_ns(w->heartbeat, &w->node, true) / 1000000 - HEARD_MS;
 }
 
 TEST(ranks_are_dead_when_the_node_is_given_up)
@@ -45,11 +58,13 @@ TEST(ranks_are_dead_when_the_node_is_given_up)
 
         for (size_t i = 0; i < ARRAY_SIZE(timeouts); i++) {
                 make_world(&w, timeouts[i], false);
-                assert_int_equal(heartbeat_interval_ms(&w.heartbeat), 500);
+                assert_int_equal(heartbeat_interval_ms(w.heartbeat), 500);
                 assert_true(dead_after_ms(&w) <= timeouts[i] - 500);
+                drop_world(&w);
         }
         make_world(&w, 30000, false);
-        assert_int_equal(heartbeat_agent_ms(&w.heartbeat, &w.node), 23000);
+        assert_int_equal(heartbeat_agent_ms(w.heartbeat, &w.node), 23000);
+        drop_world(&w);
 }
 
 TEST(a_node_is_pinged_often_enough_while_files_are_pushed)
@@ -59,10 +74,11 @@ TEST(a_node_is_pinged_often_enough_while_files_are_pushed)
 
         for (size_t i = 0; i < ARRAY_SIZE(timeouts); i++) {
                 make_world(&w, timeouts[i], false);
-                w.heartbeat.pushing = true;
-                assert_true(heartbeat_interval_ms(&w.heartbeat) <= 1500);
-                assert_true(heartbeat_agent_ms(&w.heartbeat, &w.node) >
-                            10 * heartbeat_interval_ms(&w.heartbeat));
+                heartbeat_start(w.heartbeat, true);
+                assert_true(heartbeat_interval_ms(w.heartbeat) <= 1500);
+                assert_true(heartbeat_agent_ms(w.heartbeat, &w.node) >
+                            10 * heartbeat_interval_ms(w.heartbeat));
+                drop_world(&w);
         }
 }
 
@@ -73,8 +89,9 @@ TEST(a_short_timeout_leaves_the_agent_two_thirds)
 
         for (size_t i = 0; i < ARRAY_SIZE(timeouts); i++) {
                 make_world(&w, timeouts[i], false);
-                assert_int_equal(heartbeat_agent_ms(&w.heartbeat, &w.node), timeouts[i] * 2 / 3);
+                assert_int_equal(heartbeat_agent_ms(w.heartbeat, &w.node), timeouts[i] * 2 / 3);
                 assert_true(dead_after_ms(&w) > timeouts[i]);
+                drop_world(&w);
         }
 }
 
@@ -87,29 +104,35 @@ TEST(this_machine_has_a_minute)
 
         for (size_t i = 0; i < ARRAY_SIZE(want); i++) {
                 make_world(&w, want[i][0], true);
-                assert_int_equal(heartbeat_silence_ms(&w.heartbeat, &w.node), want[i][1]);
-                assert_int_equal(heartbeat_agent_ms(&w.heartbeat, &w.node), want[i][1]);
+                assert_int_equal(heartbeat_silence_ms(w.heartbeat, &w.node), want[i][1]);
+                assert_int_equal(heartbeat_agent_ms(w.heartbeat, &w.node), want[i][1]);
+                drop_world(&w);
         }
+}
+
+static void on_awake(uv_timer_t *t)
+{
+        *(bool *)t->data = true;
 }
 
 /* Suspends the process until SIGCONT, then ends it: with 1 if there are beats. */
 static void suspend_and_end(struct world *w, bool start, bool stop)
 {
-        struct attempt a = { .outcome = OUTCOME_INIT };
-        uv_loop_t loop;
+        uv_timer_t awake; /* behind the timer of the suspend */
+        bool over = false;
 
-        uv_loop_init(&loop);
-        w->cluster.loop = &loop;
-        heartbeat_init(&w->heartbeat, &w->cluster, &a, NULL, NULL);
         if (start)
-                heartbeat_start(&w->heartbeat, false);
+                heartbeat_start(w->heartbeat, false);
         if (stop)
-                heartbeat_stop(&w->heartbeat);
-        heartbeat_suspend(&w->heartbeat);
-        uv_ref((uv_handle_t *)&w->heartbeat.suspend);
-        while (uv_is_active((uv_handle_t *)&w->heartbeat.suspend))
-                uv_run(&loop, UV_RUN_ONCE);
-        _exit(uv_is_active((uv_handle_t *)&w->heartbeat.timer));
+                heartbeat_stop(w->heartbeat);
+        heartbeat_suspend(w->heartbeat);
+        uv_timer_init(&w->loop, &awake);
+        awake.data = &over;
+        uv_timer_start(&awake, on_awake, SUSPENDED_MS, 0);
+        while (!over)
+                uv_run(&w->loop, UV_RUN_ONCE);
+        heartbeat_keep_loop(w->heartbeat);
+        _exit(uv_loop_alive(&w->loop));
 }
 
 /* Whether the heart of another process beats after a suspend. */
@@ -129,6 +152,7 @@ static bool beats_again(bool start, bool stop)
         kill(pid, SIGCONT);
         assert_int_equal(waitpid(pid, &status, 0), pid);
         assert_true(WIFEXITED(status));
+        drop_world(&w);
         return WEXITSTATUS(status);
 }
 

@@ -24,7 +24,7 @@ struct world {
         struct events events;
         struct cluster cluster, no_nodes; /* the heartbeat's */
         struct attempt attempt;
-        struct heartbeat heartbeat;
+        struct heartbeat *heartbeat;
         struct job_push *push;
 };
 
@@ -59,8 +59,8 @@ static int set_up(void **state)
         w->no_nodes = w->cluster;
         w->no_nodes.n_nodes = 0;
         w->attempt.outcome = (struct outcome)OUTCOME_INIT;
-        heartbeat_init(&w->heartbeat, &w->no_nodes, &w->attempt, NULL, NULL);
-        w->push = job_push_create(&w->cluster, &w->attempt, &w->heartbeat, "run");
+        w->heartbeat = heartbeat_create(&w->no_nodes, &w->attempt, NULL, NULL);
+        w->push = job_push_create(&w->cluster, &w->attempt, w->heartbeat, "run");
         *state = w;
         return 0;
 }
@@ -70,13 +70,14 @@ static int tear_down(void **state)
         struct world *w = *state;
 
         job_push_close(w->push);
-        heartbeat_close(&w->heartbeat);
+        heartbeat_close(w->heartbeat);
         for (int i = 0; i < NODES; i++) {
                 w->nodes[i].hello = (struct hello){ 0 };
                 node_close(&w->nodes[i]);
         }
         uv_run(&w->loop, UV_RUN_DEFAULT);
         job_push_free(w->push);
+        heartbeat_free(w->heartbeat);
         for (int i = 0; i < NODES; i++)
                 node_finish(&w->nodes[i]);
         assert_int_equal(uv_loop_close(&w->loop), 0);
