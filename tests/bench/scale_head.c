@@ -33,7 +33,7 @@ static struct {
         struct hosts hosts;
         struct diags diags;
         struct events events;
-        struct rank_board ranks;
+        struct rank_board *ranks;
         struct progress *progress;
         struct strv env, unset;
         struct plan_inventory *inventory;
@@ -96,7 +96,7 @@ static bool load(void)
                          PULSES * MAX(s->n_nodes / PINGS_PER_MS, 1U));
         po.source = head.hostfile;
         events_init(&head.events);
-        rank_board_open(&head.ranks, &head.events, &head.plan);
+        head.ranks = rank_board_create(&head.events, &head.plan);
         events_listen(&head.events, heard, NULL);
         if (options_load(&head.o, ARRAY_SIZE(argv) - 1, argv, &head.diags) < 0 ||
             hostfile_load(&head.hosts, head.hostfile, &head.diags) < 0 ||
@@ -114,7 +114,7 @@ static bool connect_all(void)
                                 .agent_binaries = &none,
                                 .remote = &maker,
                                 .events = &head.events,
-                                .ranks = &head.ranks,
+                                .ranks = head.ranks,
                                 .run_id = "scale",
                                 .tick = { tick, head.progress },
                                 .say = told };
@@ -184,7 +184,7 @@ static void forget(void)
 {
         job_destroy(head.job);
         progress_destroy(head.progress);
-        rank_board_finish(&head.ranks);
+        rank_board_destroy(head.ranks);
         free(head.inventory);
         plan_finish(&head.plan);
         hosts_finish(&head.hosts);

@@ -45,7 +45,7 @@ static struct {
         struct job *job;
         struct plan plan;
         struct events events;
-        struct rank_board ranks;
+        struct rank_board *ranks;
         int fds[2]; /* standard input of the ranks */
 } run;
 
@@ -276,7 +276,7 @@ static void run_job(uint8_t flags)
                                 .agent_binaries = &none,
                                 .remote = &order_agents_transport,
                                 .events = &run.events,
-                                .ranks = &run.ranks,
+                                .ranks = run.ranks,
                                 .run_id = "fuzz",
                                 .ports = { .v = &port, .n = 1 },
                                 .tell_joins = true };
@@ -297,7 +297,7 @@ static void run_job(uint8_t flags)
         while (job_hurried(run.job)) /* there hnlaunch ends without job_destroy() */
                 uv_run(&run.job->loop, UV_RUN_ONCE);
         job_destroy(run.job);
-        rank_board_finish(&run.ranks);
+        rank_board_destroy(run.ranks);
         plan_finish(&run.plan);
         run.plan = (struct plan){ 0 };
 }
@@ -327,7 +327,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         run.options.on_failure = flags & GO_ON ? FAILURE_CONTINUE : run.options.on_failure;
         run.options.store_listen = (enum store_listen)(flags / LISTEN % 3);
         events_init(&run.events);
-        rank_board_open(&run.ranks, &run.events, &run.plan);
+        run.ranks = rank_board_create(&run.events, &run.plan);
         order_agents_begin(data + (size > 0), size - (size > 0),
                            (struct order_hooks){ happen, check_nodes });
         run_job(flags);

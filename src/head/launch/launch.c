@@ -154,14 +154,13 @@ static void init_launch(struct launch *l, struct options *o, struct diags *d)
         *o = (struct options){ 0 };
         *d = (struct diags)DIAGS_INIT;
         events_init(&l->events);
-        rank_board_open(&l->ranks, &l->events, &l->plan);
-        rank_board_prefer(&l->ranks, &l->o.main_roles);
         l->run = (struct run_view){ .o = &l->o,
                                     .id = l->config.run_id,
                                     .hosts = &l->hosts,
                                     .plan = &l->plan,
                                     .events = &l->events,
-                                    .ranks = &l->ranks };
+                                    .ranks = rank_board_create(&l->events, &l->plan) };
+        rank_board_prefer(l->run.ranks, &l->o.main_roles);
 }
 
 static void finish_launch(struct launch *l)
@@ -182,7 +181,7 @@ static void finish_launch(struct launch *l)
                 held_free(l->config.remote->ctx);
         dial_in_destroy(l->config.dial_in);
         pull_destroy(l->config.pull);
-        rank_board_finish(&l->ranks);
+        rank_board_destroy(l->run.ranks);
         progress_destroy(l->run.progress);
         run_dir_destroy(l->run.dir);
         launch_gpus_free(l->inventory, l->hosts.n);

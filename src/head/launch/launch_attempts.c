@@ -125,7 +125,7 @@ static void run_attempt(struct launch *l)
                 .terminal = launch_pty_describe(l),
         };
 
-        progress_run(l->run.progress, job_loop(l->run.job), &l->ranks, &l->hosts);
+        progress_run(l->run.progress, job_loop(l->run.job), l->run.ranks, &l->hosts);
         job_launch(l->run.job, &order);
         records_open(l);
         job_wait(l->run.job);

@@ -175,7 +175,7 @@ int launch_connect(struct launch *l)
         l->config.agent_binaries = &l->agent_binaries;
         l->config.agent_path = l->agent;
         l->config.events = &l->events;
-        l->config.ranks = &l->ranks;
+        l->config.ranks = l->run.ranks;
         l->config.tick = (struct job_tick){ tick, l->run.progress };
         l->config.say = say_now;
         l->config.say_ctx = l;

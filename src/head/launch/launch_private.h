@@ -99,8 +99,7 @@ struct launch {
         struct job_program *programs; /* owned, with env and cwd */
         size_t n_programs;
         struct job_config config;
-        struct rank_board ranks;
-        struct run_view run; /* job, dir, progress and socket are owned */
+        struct run_view run; /* ranks, job, dir, progress and socket are owned */
         struct launch_end end;
 };
 

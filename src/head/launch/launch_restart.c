@@ -82,13 +82,13 @@ static int64_t find_run_time(const struct launch *l, int64_t file_ns)
 static int64_t count_won(struct launch *l, bool *ret_progress)
 {
         struct launch_restart *r = l->end.restart;
-        const struct rank_board_steps s = rank_board_steps(&l->ranks);
+        const struct rank_board_steps s = rank_board_steps(l->run.ranks);
         int64_t newest = find_newest_file(l->o.restart.progress_file);
         int64_t won = s.told ? MAX(s.most - r->best_step, INT64_C(0)) : 0;
 
         *ret_progress = won > 0 || newest > r->file_ns;
         if (won)
-                r->won_us = MAX(r->won_us, l->ranks.pace->had_us);
+                r->won_us = MAX(r->won_us, l->run.ranks->pace->had_us);
         if (newest > r->file_ns)
                 r->won_us = MAX(r->won_us, find_run_time(l, newest));
         r->best_step += won;

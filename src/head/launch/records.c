@@ -115,7 +115,7 @@ bool records_put_output(void *ctx, int rank, uint8_t stream, const void *data, s
 {
         struct launch *l = ctx;
 
-        rank_board_output(&l->ranks, rank, stream, len);
+        rank_board_output(l->run.ranks, rank, stream, len);
         watchers_output(l->run.watchers, rank, stream, data, len);
         progress_output(l->run.progress, rank, stream, data, len);
         /* Watchers have the output at once, also when the recorder has no room. */

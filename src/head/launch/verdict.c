@@ -425,7 +425,7 @@ static int write_summary(struct launch *l, int code, int hn, bool *told)
         struct error err;
 
         if (run_dir_write_summary(l->run.dir, job_outcome(l->run.job), &l->hosts, &l->plan,
-                                  &l->ranks, code, hn, l->end.verdict, events_now_us(&l->events),
+                                  l->run.ranks, code, hn, l->end.verdict, events_now_us(&l->events),
                                   launch_restart_attempts(l), &err) == 0)
                 return code;
         return tell_record(l, code, &err, told);

@@ -102,21 +102,22 @@ static void on_board_event(void *ctx, const struct event *e)
         }
 }
 
-void rank_board_open(struct rank_board *b, struct events *es, const struct plan *plan)
+struct rank_board *rank_board_create(struct events *es, const struct plan *plan)
 {
-        *b = (struct rank_board){ .events = es,
-                                  .plan = plan,
-                                  .pace = xcalloc(1, sizeof(*b->pace)) };
+        struct rank_board *b = xcalloc(1, sizeof(*b));
+
+        b->events = es;
+        b->plan = plan;
+        b->pace = xcalloc(1, sizeof(*b->pace));
         events_listen(es, on_board_event, b);
+        return b;
 }
 
-void rank_board_finish(struct rank_board *b)
+void rank_board_destroy(struct rank_board *b)
 {
         free(b->rows);
         free(b->pace);
-        b->rows = NULL;
-        b->pace = NULL;
-        b->n = 0;
+        free(b);
 }
 
 void rank_board_output(struct rank_board *b, int rank, uint8_t stream, size_t bytes)

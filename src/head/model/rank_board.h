@@ -53,8 +53,8 @@ struct rank_board_steps {
 };
 
 /* @plan has ranks from EVENT_RUN_START on. Both are borrowed until the last event. */
-void rank_board_open(struct rank_board *b, struct events *es, const struct plan *plan);
-void rank_board_finish(struct rank_board *b);
+struct rank_board *rank_board_create(struct events *es, const struct plan *plan);
+void rank_board_destroy(struct rank_board *b);
 struct strv;
 
 /* Steps of these roles count before those of others; borrowed as the plan. */

@@ -23,7 +23,7 @@ static struct metrics_node describe_node(void *ctx, size_t host)
 
 struct setup {
         struct events events;
-        struct rank_board ranks;
+        struct rank_board *ranks;
         struct metrics *metrics;
         const char *reason; /* NULL = no failure */
 };
@@ -44,14 +44,13 @@ static int set_up(void **state)
                                          .version = "1.0",
                                          .start_us = INT64_C(1700000000123456),
                                          .events = &s->events,
-                                         .ranks = &s->ranks,
                                          .hosts = &hosts,
                                          .node = describe_node,
                                          .reason = describe_failure,
                                          .ctx = s };
 
         events_init(&s->events);
-        rank_board_open(&s->ranks, &s->events, &plan);
+        source.ranks = s->ranks = rank_board_create(&s->events, &plan);
         s->metrics = metrics_create(&source);
         *state = s;
         return 0;
@@ -62,7 +61,7 @@ static int tear_down(void **state)
         struct setup *s = *state;
 
         metrics_destroy(s->metrics);
-        rank_board_finish(&s->ranks);
+        rank_board_destroy(s->ranks);
         free(s);
         return 0;
 }
@@ -125,7 +124,7 @@ TEST_WITH(set_up, tear_down, before_the_plan_there_are_nodes)
                 "# HELP hnlaunch_ranks Ranks of the attempt by state.\n";
 
         expect_text(*state, want);
-        rank_board_output(&((struct setup *)*state)->ranks, 0, MSG_STDOUT, 7);
+        rank_board_output(((struct setup *)*state)->ranks, 0, MSG_STDOUT, 7);
         expect_no_text(*state, "{rank=");
 }
 
@@ -135,11 +134,11 @@ TEST_WITH(set_up, tear_down, ranks_have_steps_and_bytes)
 
         emit(s, EVENT_RUN_START, -1, 2, 2);
         emit(s, EVENT_RANK_STARTED, 0, 4711, 0);
-        rank_board_step(&s->ranks, 0, 120, 1000);
-        rank_board_step(&s->ranks, 1, 7, 0);
-        rank_board_output(&s->ranks, 1, MSG_STDERR, 40);
-        rank_board_output(&s->ranks, 1, MSG_STDERR, 2);
-        rank_board_output(&s->ranks, 2, MSG_STDERR, 2);
+        rank_board_step(s->ranks, 0, 120, 1000);
+        rank_board_step(s->ranks, 1, 7, 0);
+        rank_board_output(s->ranks, 1, MSG_STDERR, 40);
+        rank_board_output(s->ranks, 1, MSG_STDERR, 2);
+        rank_board_output(s->ranks, 2, MSG_STDERR, 2);
         expect_text(s,
                     "hnlaunch_ranks{state=\"waiting\"} 1\nhnlaunch_ranks{state=\"running\"} 1\n");
         expect_text(s, "\nhnlaunch_rank_step{rank=\"0\",host=\"gpu001\"} 120\n"
@@ -160,8 +159,8 @@ TEST_WITH(set_up, tear_down, ranks_have_their_role)
         ranks[1].world = 1;
         ranks[1].program = 1;
         emit(s, EVENT_RUN_START, -1, 2, 2);
-        rank_board_step(&s->ranks, 0, 1, 0);
-        rank_board_step(&s->ranks, 1, 7, 0);
+        rank_board_step(s->ranks, 0, 1, 0);
+        rank_board_step(s->ranks, 1, 7, 0);
         expect_text(s, "hnlaunch_rank_step{rank=\"0\",host=\"gpu001\"} 1\n");
         expect_text(s, "d\",role=\"infer\",role_rank=\"0\"} 7\n");
         expect_text(s, ",role=\"infer\",role_rank=\"0\",stream=\"stdout\"} 0\n");
@@ -177,8 +176,8 @@ TEST_WITH(set_up, tear_down, ends_are_told_apart_and_begin_anew)
         struct setup *s = *state;
 
         emit(s, EVENT_RUN_START, -1, 2, 2);
-        rank_board_step(&s->ranks, 0, 120, 1000);
-        rank_board_output(&s->ranks, 1, MSG_STDOUT, 40);
+        rank_board_step(s->ranks, 0, 120, 1000);
+        rank_board_output(s->ranks, 1, MSG_STDOUT, 40);
         emit(s, EVENT_RANK_EXITED, 0, 3, 0);
         emit(s, EVENT_STOP, -1, 0, 0);
         emit(s, EVENT_RANK_EXITED, 1, -15, 0);

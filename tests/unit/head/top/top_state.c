@@ -22,7 +22,7 @@ static const struct plan plan = { nodes, 2, ranks, 3, 2 };
 
 struct setup {
         struct events events;
-        struct rank_board ranks;
+        struct rank_board *ranks;
         struct top_state *top;
         int64_t hang_ms, silent_ms;
         const char *hang_cause;
@@ -70,7 +70,6 @@ static int set_up(void **state)
         struct setup *s = xcalloc(1, sizeof(*s));
         struct top_source source = { .run_id = "k3f9",
                                      .events = &s->events,
-                                     .ranks = &s->ranks,
                                      .hosts = &hosts,
                                      .doing = tell_doing,
                                      .hang_ms = tell_hang_time,
@@ -80,7 +79,7 @@ static int set_up(void **state)
                                      .ctx = s };
 
         events_init(&s->events);
-        rank_board_open(&s->ranks, &s->events, &plan);
+        source.ranks = s->ranks = rank_board_create(&s->events, &plan);
         s->top = top_state_create(&source);
         *state = s;
         return 0;
@@ -91,7 +90,7 @@ static int tear_down(void **state)
         struct setup *s = *state;
 
         top_state_destroy(s->top);
-        rank_board_finish(&s->ranks);
+        rank_board_destroy(s->ranks);
         free(s);
         return 0;
 }
@@ -193,8 +192,8 @@ TEST_WITH(set_up, tear_down, steps_and_lags_are_told)
         json_t *j;
 
         start_ranks(s);
-        rank_board_step(&s->ranks, 0, 20, 50);
-        rank_board_step(&s->ranks, 1, 17, 50);
+        rank_board_step(s->ranks, 0, 20, 50);
+        rank_board_step(s->ranks, 1, 17, 50);
         j = read_line(s);
         assert_int_equal(number(j, "step"), 17);
         assert_int_equal(number(j, "spread"), 3);
@@ -322,7 +321,7 @@ TEST_WITH(set_up, tear_down, the_time_since_the_last_step_is_told)
         json_t *j;
 
         start_ranks(s);
-        rank_board_step(&s->ranks, 0, 7, 50);
+        rank_board_step(s->ranks, 0, 7, 50);
         j = read_line(s);
         assert_int_equal(number(j, "since_step_ms"), -99);
         json_decref(j);
