@@ -38,6 +38,7 @@ static struct {
         struct strv env, unset;
         struct plan_inventory *inventory;
         struct plan plan;
+        struct job_config config; /* of the job */
         struct job *job;
 } head;
 
@@ -109,18 +110,18 @@ static bool load(void)
 static bool connect_all(void)
 {
         static const struct agent_binaries none; /* never asked for: the agents run */
-        struct job_config c = { .options = &head.o,
-                                .hosts = &head.hosts,
-                                .agent_binaries = &none,
-                                .remote = &maker,
-                                .events = &head.events,
-                                .ranks = head.ranks,
-                                .run_id = "scale",
-                                .tick = { tick, head.progress },
-                                .say = told };
         struct error err;
 
-        head.job = job_create(&c, &err);
+        head.config = (struct job_config){ .options = &head.o,
+                                           .hosts = &head.hosts,
+                                           .agent_binaries = &none,
+                                           .remote = &maker,
+                                           .events = &head.events,
+                                           .ranks = head.ranks,
+                                           .run_id = "scale",
+                                           .tick = { tick, head.progress },
+                                           .say = told };
+        head.job = job_create(&head.config, &err);
         return head.job && job_connect(head.job) == JOB_DONE;
 }
 

@@ -142,19 +142,19 @@ static int find_login(struct tree_login *d UNUSED, const struct link_target *to,
 
 static void on_heard(void *ctx UNUSED, size_t number, uint32_t silent_ms)
 {
-        heartbeat_heard(run.job->heartbeat, &run.job->cluster.nodes[number], silent_ms);
+        heartbeat_heard(run.job->heartbeat, &run.job->cluster->nodes[number], silent_ms);
 }
 
 static void on_clock(void *ctx UNUSED, size_t number, int64_t offset_ns, int64_t error_ns)
 {
-        clock_offset_hear(&run.job->cluster.nodes[number].clock, offset_ns, error_ns, clock_ns());
+        clock_offset_hear(&run.job->cluster->nodes[number].clock, offset_ns, error_ns, clock_ns());
 }
 
 static void plant_tree(void)
 {
         static const struct tree_login_ops logins = { create_login, free_login, find_login };
         static const struct tree_ops ops = { .heard = on_heard, .clock = on_clock };
-        struct cluster *c = &run.job->cluster;
+        struct cluster *c = run.job->cluster;
         struct error err;
 
         c->tree = transport_tree_create(c->loop, &c->ssh, &logins, c->n_nodes, &c->send_queue, &ops,
@@ -190,7 +190,7 @@ static void happen(uint8_t what)
 static void check_nodes(void)
 {
         for (int i = 0; i < ORDER_NODES; i++) {
-                const struct node *n = &run.job->cluster.nodes[i];
+                const struct node *n = &run.job->cluster->nodes[i];
 
                 /* A restart waits for lost nodes, and these agents greet only once. */
                 if (n->state == NODE_FAILED && order_agent_is_clean(i) &&

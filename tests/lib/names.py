@@ -117,7 +117,6 @@ def options():
 NESTED_MOST = 60
 NESTED = {
     "launch": 114,  # the state that the steps of a launch pass on, with the configuration of the job
-    "job": 201,  # the owner of all parts of a job: cluster, attempt, owners of what ranks hold
 }
 
 

@@ -7,7 +7,7 @@
  * that time may mend, is tried again with a pause that doubles up to RETRY_MOST_MS, until the time
  * of ssh.connect_retry is over; all such nodes share one timer.
  *
- * cluster_close() ends the links while the loop turns, cluster_finish() frees the nodes when the
+ * cluster_close() ends the links while the loop turns, cluster_free() frees the nodes when the
  * handles are closed.
  */
 #include "head/job/cluster.h"
@@ -29,10 +29,13 @@
 
 enum { RETRY_FIRST_MS = 1000, RETRY_MOST_MS = 8000 }; /* between the tries */
 
-void cluster_init(struct cluster *c, uv_loop_t *loop, const struct job_config *config,
-                  const struct node_ops *ops, void *ctx)
+struct cluster *cluster_create(uv_loop_t *loop, const struct job_config *config,
+                               const struct node_ops *ops, void *ctx)
 {
+        struct cluster *c = xcalloc(1, sizeof(*c));
+
         c->loop = loop;
+        c->config = config;
         c->options = config->options;
         c->hosts = config->hosts;
         c->events = config->events;
@@ -45,6 +48,7 @@ void cluster_init(struct cluster *c, uv_loop_t *loop, const struct job_config *c
         for (size_t i = 0; i < c->n_nodes; i++)
                 node_init(&c->nodes[i], loop, (int)i, &c->hosts->v[i], config->agent_binaries, ops,
                           ctx);
+        return c;
 }
 
 /* uv_run() returns at once, without running timers, when no active handle is referenced. A wait
@@ -78,13 +82,13 @@ static struct transport *create_remote(void *ctx, uv_loop_t *loop,
         return ssh_loader_create(loop, &c->ssh, err);
 }
 
-int cluster_open(struct cluster *c, const struct job_config *config, struct error *err)
+int cluster_open(struct cluster *c, struct error *err)
 {
+        const struct job_config *config = c->config;
         const struct transport_maker cold = { create_remote, c };
         const struct options *o = c->options;
         bool any_remote = false;
 
-        c->config = config;
         for (size_t i = 0; i < c->hosts->n; i++) {
                 if (!c->hosts->v[i].local)
                         any_remote = true;
@@ -249,7 +253,7 @@ void cluster_close(struct cluster *c)
         uv_close((uv_handle_t *)&c->retry.timer, NULL);
 }
 
-void cluster_finish(struct cluster *c)
+void cluster_free(struct cluster *c)
 {
         for (size_t i = 0; i < c->n_nodes; i++)
                 node_finish(&c->nodes[i]);
@@ -257,4 +261,5 @@ void cluster_finish(struct cluster *c)
         free((char *)(uintptr_t)c->ssh.command);
         for (size_t i = 0; i < ARRAY_SIZE(c->notices); i++)
                 strv_finish(&c->notices[i]);
+        free(c);
 }

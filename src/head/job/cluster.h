@@ -51,11 +51,11 @@ struct cluster {
         struct heartbeat *heartbeat; /* told when a parent reports the silence of a node */
 };
 
-/* Creates the nodes; @ops are called with @ctx. Everything in @config is borrowed. */
-void cluster_init(struct cluster *c, uv_loop_t *loop, const struct job_config *config,
-                  const struct node_ops *ops, void *ctx);
+/* Creates the nodes; @ops are called with @ctx. @config is borrowed. */
+struct cluster *cluster_create(uv_loop_t *loop, const struct job_config *config,
+                               const struct node_ops *ops, void *ctx);
 /* Creates the transports for the hosts. 0, or -errno with @err. */
-int cluster_open(struct cluster *c, const struct job_config *config, struct error *err);
+int cluster_open(struct cluster *c, struct error *err);
 /* Initializes a timer with this data. The loop does not wait for the timer. */
 void cluster_init_timer(const struct cluster *c, uv_timer_t *t, void *data);
 
@@ -79,7 +79,7 @@ void cluster_log_noise(void *ctx, struct node *n, const char *text, size_t len);
 /* Closes all links, running the loop meanwhile, and frees the transports. The handles of the
  * transports are gone when the loop has turned. */
 void cluster_close(struct cluster *c);
-void cluster_finish(struct cluster *c);
+void cluster_free(struct cluster *c);
 
 /* --- nodes behind other nodes (--tree): cluster_tree.c --- */
 

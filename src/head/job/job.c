@@ -100,9 +100,8 @@ struct job *job_create(const struct job_config *config, struct error *err)
         struct job *j = xcalloc(1, sizeof(*j));
         int r = fd_check_room(LOOP_FDS);
 
-        j->config = *config;
-        j->attempt = (struct attempt){ .outcome = OUTCOME_INIT, .failed = job_failed, .ctx = j };
-        j->late_looks = xcalloc(config->hosts->n + 1, 1);
+        j->config = config;
+        j->timers.late_looks = xcalloc(config->hosts->n + 1, 1);
         job_raise_limit(config->hosts->n, 0);
         if (!r)
                 r = uv_loop_init(&j->loop);
@@ -111,7 +110,7 @@ struct job *job_create(const struct job_config *config, struct error *err)
         if (r < 0) {
                 err_set(err, -r, "cannot start the event loop: %s", strerror(-r));
                 /* job_destroy() needs the handles that are made below. */
-                free(j->late_looks);
+                free(j->timers.late_looks);
                 free(j);
                 return NULL;
         }
@@ -121,23 +120,25 @@ struct job *job_create(const struct job_config *config, struct error *err)
                         uv_signal_start(&j->signals[i], job_signal_caught, caught_signals[i]);
                 uv_unref((uv_handle_t *)&j->signals[i]);
         }
-        cluster_init(&j->cluster, &j->loop, &j->config, &job_node_ops, j);
-        cluster_init_timer(&j->cluster, &j->timers.limit, j);
-        cluster_init_timer(&j->cluster, &j->timers.stop, j);
-        cluster_init_timer(&j->cluster, &j->timers.answer, j);
-        cluster_init_timer(&j->cluster, &j->timers.leave, j);
-        cluster_init_timer(&j->cluster, &j->timers.ticker, j);
-        cluster_init_timer(&j->cluster, &j->history.backoff, j);
-        j->heartbeat = heartbeat_create(&j->cluster, &j->attempt, node_owes, j);
+        j->attempt = xcalloc(1, sizeof(*j->attempt));
+        *j->attempt = (struct attempt){ .outcome = OUTCOME_INIT, .failed = job_failed, .ctx = j };
+        j->cluster = cluster_create(&j->loop, config, &job_node_ops, j);
+        cluster_init_timer(j->cluster, &j->timers.limit, j);
+        cluster_init_timer(j->cluster, &j->timers.stop, j);
+        cluster_init_timer(j->cluster, &j->timers.answer, j);
+        cluster_init_timer(j->cluster, &j->timers.leave, j);
+        cluster_init_timer(j->cluster, &j->timers.ticker, j);
+        cluster_init_timer(j->cluster, &j->history.backoff, j);
+        j->heartbeat = heartbeat_create(j->cluster, j->attempt, node_owes, j);
         j->endpoints =
-                world_endpoints_create(&j->cluster, &j->attempt, j->heartbeat,
-                                       (struct port_names){ &j->config.ports, j->config.book });
-        j->push = job_push_create(&j->cluster, &j->attempt, j->heartbeat, j->config.run_id);
-        j->status = job_status_create(&j->cluster, &j->attempt, &j->config);
-        j->roles = job_roles_create(&j->cluster, &j->attempt, &j->config, &job_roles_ops, j);
-        j->orders.drain = job_drain_create(&j->cluster, &j->attempt, j->roles, job_stop_for, j);
+                world_endpoints_create(j->cluster, j->attempt, j->heartbeat,
+                                       (struct port_names){ &j->config->ports, j->config->book });
+        j->push = job_push_create(j->cluster, j->attempt, j->heartbeat, j->config->run_id);
+        j->status = job_status_create(j->cluster, j->attempt, j->config);
+        j->roles = job_roles_create(j->cluster, j->attempt, j->config, &job_roles_ops, j);
+        j->orders.drain = job_drain_create(j->cluster, j->attempt, j->roles, job_stop_for, j);
         j->pool = thread_pool_create(&j->loop, WRITERS, err);
-        if (!j->pool || cluster_open(&j->cluster, &j->config, err) < 0) {
+        if (!j->pool || cluster_open(j->cluster, err) < 0) {
                 job_destroy(j);
                 return NULL;
         }
@@ -149,7 +150,7 @@ static void tick(uv_timer_t *t)
 {
         struct job *j = t->data;
 
-        j->config.tick.call(j->config.tick.ctx);
+        j->config->tick.call(j->config->tick.ctx);
 }
 
 /* Adds one message for all notices of a kind: a thousand hosts with a new key are a thousand rows
@@ -183,38 +184,38 @@ static void tell_notices(struct diags *d, enum link_notice kind, const struct st
  * the reason may be among the settings. */
 void job_tell_logins(struct job *j)
 {
-        const struct cluster *c = &j->cluster;
-        struct strv *aside = &j->cluster.notices[NOTICE_CONFIG_ASIDE];
+        const struct cluster *c = j->cluster;
+        struct strv *aside = &j->cluster->notices[NOTICE_CONFIG_ASIDE];
         struct diags d = DIAGS_INIT;
 
         if (c->failed || c->options->verbose)
-                strv_copy(&j->cluster.notices[NOTICE_CONFIG], aside);
+                strv_copy(&j->cluster->notices[NOTICE_CONFIG], aside);
         strv_finish(aside);
         for (enum link_notice kind = 0; kind < LINK_NOTICES; kind++) {
-                struct strv *rows = &j->cluster.notices[kind];
+                struct strv *rows = &j->cluster->notices[kind];
 
                 if (rows->n)
                         tell_notices(&d, kind, rows);
                 strv_finish(rows);
         }
-        if (d.n && j->config.say)
-                j->config.say(j->config.say_ctx, &d);
+        if (d.n && j->config->say)
+                j->config->say(j->config->say_ctx, &d);
         diags_finish(&d);
 }
 
 /* A failed node is no error here: the caller may have spares, or only list the hosts. */
 enum job_step job_connect(struct job *j)
 {
-        struct cluster *c = &j->cluster;
+        struct cluster *c = j->cluster;
         enum job_step r;
 
-        if (j->config.tick.call)
+        if (j->config->tick.call)
                 uv_timer_start(&j->timers.ticker, tick, TICK_MS, TICK_MS);
-        attempt_step(&j->attempt, JOB_EV_CONNECT);
+        attempt_step(j->attempt, JOB_EV_CONNECT);
         cluster_connect(c);
         r = job_await_nodes(j);
         uv_timer_stop(&j->timers.ticker);
-        attempt_step(&j->attempt, JOB_EV_ANSWERED);
+        attempt_step(j->attempt, JOB_EV_ANSWERED);
         job_tell_logins(j);
         if (r)
                 return r;
@@ -234,7 +235,7 @@ enum job_step job_open_endpoint(struct job *j, const struct plan *plan, struct e
 {
         enum job_step r = world_endpoints_open(j->endpoints, plan, err);
 
-        const struct job_role_ports roles = { &j->cluster, j->endpoints, j->config.book, plan };
+        const struct job_role_ports roles = { j->cluster, j->endpoints, j->config->book, plan };
 
         if (r == JOB_DONE && job_role_ports_describe(&roles, err) < 0)
                 return JOB_IMPOSSIBLE;
@@ -250,19 +251,19 @@ void job_wait(struct job *j)
 {
         /* Keeps the loop alive when the last link has ended; a stopped timer does not. */
         heartbeat_keep_loop(j->heartbeat);
-        while (j->cluster.running || job_roles_wait(j->roles))
+        while (j->cluster->running || job_roles_wait(j->roles))
                 uv_run(&j->loop, UV_RUN_ONCE);
         job_settle_drain(j);
         stdin_pump_destroy(j->stdin_pump);
         j->stdin_pump = NULL;
-        outcome_merge_refusals(&j->attempt.outcome, (size_t)j->attempt.plan->num_nodes);
+        outcome_merge_refusals(&j->attempt->outcome, (size_t)j->attempt->plan->num_nodes);
         /* All output has come, so the last lines of each rank are final. */
-        outcome_finalize(&j->attempt.outcome, j->attempt.plan, attempt_newest_stderr, &j->attempt);
-        printer_flush(j->attempt.printer);
-        while (printer_pending(j->attempt.printer) && !j->orders.hurried)
+        outcome_finalize(&j->attempt->outcome, j->attempt->plan, attempt_newest_stderr, j->attempt);
+        printer_flush(j->attempt->printer);
+        while (printer_pending(j->attempt->printer) && !j->orders.hurried)
                 uv_run(&j->loop, UV_RUN_ONCE);
         say_through(NULL);
-        attempt_step(&j->attempt, JOB_EV_EMPTY);
+        attempt_step(j->attempt, JOB_EV_EMPTY);
         heartbeat_stop(j->heartbeat);
 }
 
@@ -277,22 +278,22 @@ static void on_pull_look(uv_timer_t *t)
 {
         struct job *j = t->data;
 
-        pull_look(j->config.pull);
+        pull_look(j->config->pull);
 }
 
 /* Asks all nodes at once; a node without an agent is entered as lost, so the report names the files
  * there. After a second order to end (JOB_ENDED) nothing is asked. */
 void job_pull(struct job *j)
 {
-        struct pull *p = j->config.pull;
+        struct pull *p = j->config->pull;
 
         job_stop_limits(j);
-        for (size_t i = 0; i < j->cluster.n_nodes; i++) {
-                struct node *n = &j->cluster.nodes[i];
+        for (size_t i = 0; i < j->cluster->n_nodes; i++) {
+                struct node *n = &j->cluster->nodes[i];
 
-                if (!j->attempt.plan->nodes[i].n_ranks)
+                if (!j->attempt->plan->nodes[i].n_ranks)
                         continue;
-                if (j->attempt.state == JOB_ENDED) {
+                if (j->attempt->state == JOB_ENDED) {
                         pull_lost(p, n, "hnlaunch was told to end at once");
                 } else if ((n->state == NODE_GONE || n->state == NODE_READY) && !n->ended) {
                         pull_ask(p, n);
@@ -313,7 +314,7 @@ static void on_leave_over(uv_timer_t *t)
 {
         struct job *j = t->data;
 
-        attempt_step(&j->attempt, JOB_EV_GONE);
+        attempt_step(j->attempt, JOB_EV_GONE);
 }
 
 /* Waits until all agents have left: no trace of an agent is seen after the return. */
@@ -322,25 +323,25 @@ void job_leave(struct job *j)
         size_t left = 0; /* all nodes before have left */
 
         job_stop_limits(j);
-        for (size_t i = 0; i < j->cluster.n_nodes; i++) {
-                struct node *n = &j->cluster.nodes[i];
+        for (size_t i = 0; i < j->cluster->n_nodes; i++) {
+                struct node *n = &j->cluster->nodes[i];
 
                 if (n->state == NODE_GONE || n->state == NODE_READY)
                         job_dismiss(n);
         }
-        attempt_step(&j->attempt, JOB_EV_LEAVE);
+        attempt_step(j->attempt, JOB_EV_LEAVE);
         uv_timer_start(&j->timers.leave, on_leave_over,
                        job_push_began(j->push) ? LEAVE_PUSH_MS : LEAVE_MS, 0);
         uv_ref((uv_handle_t *)&j->timers.leave);
-        while (j->attempt.state == JOB_LEAVING && left < j->cluster.n_nodes) {
-                const struct node *n = &j->cluster.nodes[left];
+        while (j->attempt->state == JOB_LEAVING && left < j->cluster->n_nodes) {
+                const struct node *n = &j->cluster->nodes[left];
 
                 if (n->state == NODE_FAILED || n->ended)
                         left++;
                 else
                         uv_run(&j->loop, UV_RUN_ONCE);
         }
-        attempt_step(&j->attempt, JOB_EV_GONE);
+        attempt_step(j->attempt, JOB_EV_GONE);
         uv_unref((uv_handle_t *)&j->timers.leave);
         uv_timer_stop(&j->timers.leave);
 }
@@ -350,12 +351,12 @@ void job_destroy(struct job *j)
         if (!j)
                 return;
         stdin_pump_destroy(j->stdin_pump);
-        cluster_close(&j->cluster);
-        printer_destroy(j->attempt.printer);
-        world_servers_destroy(j->attempt.stores);
-        turns_destroy(j->attempt.turns);
+        cluster_close(j->cluster);
+        printer_destroy(j->attempt->printer);
+        world_servers_destroy(j->attempt->stores);
+        turns_destroy(j->attempt->turns);
         readiness_destroy(j->readiness);
-        dump_files_destroy(j->attempt.dumps);
+        dump_files_destroy(j->attempt->dumps);
         for (size_t i = 0; i < ARRAY_SIZE(caught_signals); i++)
                 uv_close((uv_handle_t *)&j->signals[i], NULL);
         uv_close((uv_handle_t *)&j->timers.limit, NULL);
@@ -379,11 +380,12 @@ void job_destroy(struct job *j)
         job_status_free(j->status);
         job_roles_free(j->roles);
         job_drain_free(j->orders.drain);
-        cluster_finish(&j->cluster);
-        outcome_finish(&j->attempt.outcome);
+        cluster_free(j->cluster);
+        outcome_finish(&j->attempt->outcome);
+        free(j->attempt);
         strv_finish(&j->history.ends);
         job_drop_culprit(j);
-        free(j->late_looks);
+        free(j->timers.late_looks);
         free(j);
 }
 
@@ -391,7 +393,7 @@ void job_destroy(struct job *j)
 
 const struct node *job_node(const struct job *j, size_t host)
 {
-        return &j->cluster.nodes[host];
+        return &j->cluster->nodes[host];
 }
 
 /* A FAILED node keeps the mark of its silence, and counts as lost, not as silent. */
@@ -399,8 +401,8 @@ size_t job_silent_nodes(const struct job *j)
 {
         size_t n = 0;
 
-        for (size_t i = 0; i < j->cluster.n_nodes; i++)
-                n += j->cluster.nodes[i].silent_ns && j->cluster.nodes[i].state != NODE_FAILED;
+        for (size_t i = 0; i < j->cluster->n_nodes; i++)
+                n += j->cluster->nodes[i].silent_ns && j->cluster->nodes[i].state != NODE_FAILED;
         return n;
 }
 
@@ -408,7 +410,7 @@ size_t job_silent_nodes(const struct job *j)
  * follows is not decided yet. */
 const char *job_doing(const struct job *j)
 {
-        enum job_state state = j->attempt.state;
+        enum job_state state = j->attempt->state;
 
         return job_state_stops(state)  ? "stopping"
                : job_state_runs(state) ? "running"
@@ -429,8 +431,8 @@ void job_end_stdin(struct job *j)
 /* Without a printer nothing was held back. */
 void job_release_output(struct job *j)
 {
-        if (j->attempt.printer)
-                printer_release(j->attempt.printer);
+        if (j->attempt->printer)
+                printer_release(j->attempt->printer);
 }
 
 uv_loop_t *job_loop(struct job *j)
@@ -466,12 +468,12 @@ const char *job_port_refusal(const struct job *j, size_t *ret_node)
 
 const struct outcome *job_outcome(const struct job *j)
 {
-        return &j->attempt.outcome;
+        return &j->attempt->outcome;
 }
 
 const struct core_found *job_core(const struct job *j)
 {
-        return &j->attempt.core;
+        return &j->attempt->core;
 }
 
 const struct strv *job_earlier(const struct job *j)
@@ -501,11 +503,11 @@ int64_t job_cause_us(const struct job *j, const struct cause *c)
         /* The last byte of a lost node came long before the loss was noticed: the notice counts. */
         bool silence = c->kind == CAUSE_NODE || c->kind == CAUSE_NETWORK || c->kind == CAUSE_PAUSE;
         int64_t at_ns =
-                silence ? j->attempt.launched_ns + (int64_t)c->after_ms * 1000000 : c->at_ns;
+                silence ? j->attempt->launched_ns + (int64_t)c->after_ms * 1000000 : c->at_ns;
 
         if (!c->at_ns)
-                return events_now_us(j->config.events);
-        return MAX((at_ns - j->config.events->start_ns) / 1000, INT64_C(0));
+                return events_now_us(j->config->events);
+        return MAX((at_ns - j->config->events->start_ns) / 1000, INT64_C(0));
 }
 
 /* Returns the signal of which the rank has ended, or with the code that a shell makes of it. */
@@ -545,10 +547,10 @@ static void add_sent_signal(const struct job *j, const struct cause *c, char *to
 static void add_crash_place(const struct job *j, const struct cause *c, char *to, size_t size)
 {
         CLEANUP(free_textp)
-        char *where = printable_text(j->attempt.core.where, PRINTABLE_ROW);
+        char *where = printable_text(j->attempt->core.where, PRINTABLE_ROW);
         size_t n = strlen(to);
 
-        if (c == &j->attempt.outcome.cause && *where)
+        if (c == &j->attempt->outcome.cause && *where)
                 snprintf(to + n, size - n, "%s at %s", *c->text ? "," : "", where);
 }
 
@@ -556,8 +558,8 @@ void job_sentence(const struct job *j, const struct cause *c, char *to, size_t s
 {
         char *name, who[PLAN_RANK_NAME_MAX];
 
-        plan_rank_name(j->attempt.plan, c->rank, who);
-        outcome_sentence(c, who, c->node >= 0 ? j->config.hosts->v[c->node].name : "", to, size);
+        plan_rank_name(j->attempt->plan, c->rank, who);
+        outcome_sentence(c, who, c->node >= 0 ? j->config->hosts->v[c->node].name : "", to, size);
         add_crash_place(j, c, to, size);
         add_sent_signal(j, c, to, size);
         /* The sentence of an order ends with the name of a signal, which stands for the command
@@ -570,30 +572,31 @@ void job_sentence(const struct job *j, const struct cause *c, char *to, size_t s
 
 char *job_last_words(const struct job *j, int rank, uint8_t stream)
 {
-        return j->attempt.printer ? printer_last_words(j->attempt.printer, rank, stream)
-                                  : xstrdup("");
+        return j->attempt->printer ? printer_last_words(j->attempt->printer, rank, stream)
+                                   : xstrdup("");
 }
 
 bool job_shows(const struct job *j, int rank, uint8_t stream, size_t lines)
 {
-        return j->attempt.printer && printer_shows(j->attempt.printer, rank, stream, lines);
+        return j->attempt->printer && printer_shows(j->attempt->printer, rank, stream, lines);
 }
 
 const struct dump_files *job_dump_files(const struct job *j)
 {
-        return j->attempt.dumps;
+        return j->attempt->dumps;
 }
 
 /* The printer of an attempt counts losses of this attempt; forget_attempt() adds them to the
  * history. */
 size_t job_lost_bytes(const struct job *j)
 {
-        return j->history.lost_bytes + (j->attempt.printer ? printer_lost(j->attempt.printer) : 0);
+        return j->history.lost_bytes +
+               (j->attempt->printer ? printer_lost(j->attempt->printer) : 0);
 }
 
 size_t job_unwritten_bytes(const struct job *j, struct intlist *ranks)
 {
-        return j->attempt.printer ? printer_unwritten(j->attempt.printer, ranks) : 0;
+        return j->attempt->printer ? printer_unwritten(j->attempt->printer, ranks) : 0;
 }
 
 bool job_logs_failed(const struct job *j)
@@ -620,7 +623,7 @@ int job_hurry_signal(const struct job *j)
  * readers. */
 bool job_hurried(const struct job *j)
 {
-        return j->attempt.printer && printer_pending(j->attempt.printer);
+        return j->attempt->printer && printer_pending(j->attempt->printer);
 }
 
 bool attempt_step(struct attempt *a, enum job_event e)

@@ -106,7 +106,6 @@ struct job_config {
         };
         struct strv ports;      /* names of ports that the ranks need on rank 0's node */
         struct role_book *book; /* of the roles; NULL = the job has none */
-        char mpi[64];           /* the MPI of a program that has several ranks, "" = none known */
         bool tell_joins;        /* EVENT_RANK_JOINED is worth asking the nodes */
         struct job_why why;
         struct job_samples samples;
@@ -122,7 +121,7 @@ enum job_step {
         JOB_IMPOSSIBLE,  /* with @err: the reason is no node */
 };
 
-/* Everything in @c is borrowed for the job's life. NULL with @err: a transport cannot be made. */
+/* @c is borrowed for the job's life. NULL with @err: a transport cannot be made. */
 struct job *job_create(const struct job_config *c, struct error *err);
 
 /* Connects every host. JOB_DONE: all are READY. JOB_INTERRUPTED, JOB_NODES_LOST. */
@@ -144,8 +143,8 @@ struct job_launch {
         const struct plan *plan;
         const struct strv *env, *unset; /* from export_env_collect() */
         const char *cwd;
-        bool cwd_given;                     /* by --chdir; else ranks start among pushed files */
-        const char *mpi;                    /* as in the configuration */
+        bool cwd_given;  /* by --chdir; else ranks start among pushed files */
+        const char *mpi; /* of a program that has several ranks; "" or NULL = none known */
         const struct job_program *programs; /* by plan_rank.program */
         size_t n_programs;
         struct printer_options output; /* without pool, fd, append and window */

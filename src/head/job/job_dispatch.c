@@ -44,22 +44,22 @@ static void tell_peers(struct job *j, const struct cause *rank, const char *host
         char end[80], text[640], who[PLAN_RANK_NAME_MAX];
 
         if ((!status && c.kind != CAUSE_UNFINALIZED) ||
-            j->config.options->on_failure == FAILURE_CONTINUE) {
-                world_servers_rank_exited(j->attempt.stores, c.rank);
+            j->config->options->on_failure == FAILURE_CONTINUE) {
+                world_servers_rank_exited(j->attempt->stores, c.rank);
                 return;
         }
         outcome_read_status(&c, status);
         outcome_describe(&c, end, sizeof(end));
-        snprintf(text, sizeof(text), "%s (%.400s) %s", plan_rank_name(j->attempt.plan, c.rank, who),
-                 host, end);
-        world_servers_rank_failed(j->attempt.stores, c.rank, text);
+        snprintf(text, sizeof(text), "%s (%.400s) %s",
+                 plan_rank_name(j->attempt->plan, c.rank, who), host, end);
+        world_servers_rank_failed(j->attempt->stores, c.rank, text);
 }
 
 /* Fails the job when a second rank was a world of one: one may have run a program of its own. */
 static void count_lone_world(struct job *j, const struct lone_rank *r)
 {
-        const struct plan *plan = j->attempt.plan;
-        struct cause c = attempt_cause(&j->attempt, CAUSE_WORLDS);
+        const struct plan *plan = j->attempt->plan;
+        struct cause c = attempt_cause(j->attempt, CAUSE_WORLDS);
         int rank = (int)r->end->rank, other;
         char both[2 * PLAN_RANK_NAME_MAX], names[2][PLAN_RANK_NAME_MAX];
 
@@ -76,29 +76,29 @@ static void count_lone_world(struct job *j, const struct lone_rank *r)
         else
                 snprintf(both, sizeof(both), "ranks %d and %d", MIN(rank, other), MAX(rank, other));
         lone_rank_sentence(r, both, c.text, sizeof(c.text));
-        attempt_fail(&j->attempt, &c);
+        attempt_fail(j->attempt, &c);
 }
 
 /* Warns of the first rank that used MPI alone. */
 static void tell_lone_rank(struct job *j, const struct exited *e, const char *host)
 {
-        const struct plan_rank *rank = &j->attempt.plan->ranks[e->rank];
+        const struct plan_rank *rank = &j->attempt->plan->ranks[e->rank];
         size_t program = (size_t)rank->program;
         const struct lone_rank r = { .end = e,
-                                     .plan = j->attempt.plan,
+                                     .plan = j->attempt->plan,
                                      .host = host,
-                                     .mpi = j->config.mpi,
-                                     .kind = options_mpi(j->config.options, program),
-                                     .joined = world_servers_has_joined(j->attempt.stores,
+                                     .mpi = j->mpi,
+                                     .kind = options_mpi(j->config->options, program),
+                                     .joined = world_servers_has_joined(j->attempt->stores,
                                                                         (int)e->rank) };
         struct diags d = DIAGS_INIT;
 
-        if (rank->role && j->attempt.plan->worlds[rank->world].size == 1)
+        if (rank->role && j->attempt->plan->worlds[rank->world].size == 1)
                 return; /* it has no others */
         if (!j->told.lone_rank && lone_rank_warn(&r, &d)) {
                 j->told.lone_rank = true;
-                if (j->config.say)
-                        j->config.say(j->config.say_ctx, &d);
+                if (j->config->say)
+                        j->config->say(j->config->say_ctx, &d);
         }
         diags_finish(&d);
         if (lone_rank_is_alone(&r))
@@ -114,11 +114,11 @@ static int on_exited(struct job *j, struct node *n, const struct frame *f, struc
         struct exited e;
         int64_t now = clock_ns();
         int status, code, ended;
-        bool is_cause = false, goes_on = j->config.options->on_failure == FAILURE_CONTINUE;
+        bool is_cause = false, goes_on = j->config->options->on_failure == FAILURE_CONTINUE;
         char *words;
 
         if (exited_decode(&e, f, err) < 0 ||
-            turns_take(j->attempt.turns, n->index, f->type, e.rank, err) < 0)
+            turns_take(j->attempt->turns, n->index, f->type, e.rank, err) < 0)
                 return -EPROTO;
         status = (int)e.status;
         if (e.status > UINT16_MAX || (!WIFEXITED(status) && !WIFSIGNALED(status)))
@@ -126,32 +126,32 @@ static int on_exited(struct job *j, struct node *n, const struct frame *f, struc
         code = WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
         if (!status && e.mpi == RANK_MPI_UNFINALIZED)
                 c.kind = CAUSE_UNFINALIZED;
-        words = code || c.kind ? attempt_newest_stderr(&j->attempt, (int)e.rank, &c.told) : NULL;
+        words = code || c.kind ? attempt_newest_stderr(j->attempt, (int)e.rank, &c.told) : NULL;
         c.rank = (int)e.rank;
         c.pid = e.pid;
         c.at_ns = (int64_t)(e.mono_ns - (uint64_t)n->clock.offset_ns);
         /* The clock offset has an error: no rank ends before the launch, or in the future. */
-        c.at_ns = MAX(MIN(c.at_ns, now), j->attempt.launched_ns);
+        c.at_ns = MAX(MIN(c.at_ns, now), j->attempt->launched_ns);
         c.error_ns = clock_offset_error(&n->clock, now);
-        c.after_ms = (uint64_t)MAX(c.at_ns - j->attempt.launched_ns, 0) / 1000000;
-        c.step = MAX(j->config.ranks->rows[c.rank].step, INT64_C(0));
+        c.after_ms = (uint64_t)MAX(c.at_ns - j->attempt->launched_ns, 0) / 1000000;
+        c.step = MAX(j->config->ranks->rows[c.rank].step, INT64_C(0));
         c.oom.before = e.oom_before;
         c.oom.after = e.oom_after;
         memcpy(c.oom.file, e.oom, sizeof(c.oom.file));
         /* A rank without interest must not hold back the input of the others. */
         stdin_pump_left(j->stdin_pump, c.rank);
         job_status_ended(j->status, c.rank);
-        cluster_emit(&j->cluster, EVENT_RANK_EXITED, n->index, c.rank, code, NULL);
+        cluster_emit(j->cluster, EVENT_RANK_EXITED, n->index, c.rank, code, NULL);
         ended = c.kind ? EXIT_FAILURE : code < 0 ? EX_SIGNAL - code : code;
         if (job_starts_again(j, &c, status, ended, e.stopped)) {
                 free(words);
                 return 0;
         }
         if (!e.stopped && job_roles_allow(j->roles, c.rank, ended))
-                outcome_allowed(&j->attempt.outcome);
+                outcome_allowed(&j->attempt->outcome);
         else
-                is_cause =
-                        outcome_exited(&j->attempt.outcome, &c, status, e.stopped, e.killed, words);
+                is_cause = outcome_exited(&j->attempt->outcome, &c, status, e.stopped, e.killed,
+                                          words);
         free(words);
         tell_lone_rank(j, &e, n->host->name);
         tell_peers(j, &c, n->host->name, status);
@@ -168,12 +168,12 @@ static int on_exited(struct job *j, struct node *n, const struct frame *f, struc
 static int on_refused(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
         struct refused m;
-        struct cause c = attempt_cause(&j->attempt, CAUSE_REFUSED);
-        const struct intlist *ranks = &j->attempt.plan->nodes[n->index].ranks;
+        struct cause c = attempt_cause(j->attempt, CAUSE_REFUSED);
+        const struct intlist *ranks = &j->attempt->plan->nodes[n->index].ranks;
         int r = refused_decode(&m, f, err);
 
         if (r == 0)
-                r = turns_refused(j->attempt.turns, n->index, m.rank, err);
+                r = turns_refused(j->attempt->turns, n->index, m.rank, err);
         if (r < 0)
                 return -EPROTO;
         /* The orders that were under way are refused, too: the first refusal has the reason. */
@@ -185,9 +185,9 @@ static int on_refused(struct job *j, struct node *n, const struct frame *f, stru
         c.why = m.why;
         c.error = (int)m.error;
         snprintf(c.text, sizeof(c.text), "%s", m.text);
-        attempt_fail(&j->attempt, &c);
+        attempt_fail(j->attempt, &c);
         for (size_t i = 0; i < ranks->n; i++)
-                if (turns_is_refused(j->attempt.turns, ranks->v[i]))
+                if (turns_is_refused(j->attempt->turns, ranks->v[i]))
                         stdin_pump_left(j->stdin_pump, ranks->v[i]);
         job_roles_refused(j->roles, n, &m);
         return 0;
@@ -201,15 +201,15 @@ static int on_output(struct job *j, struct node *n, const struct frame *f, struc
         size_t granted;
 
         if (output_decode(&m, f, err) < 0 ||
-            turns_output(j->attempt.turns, n->index, m.rank, m.stream, m.len, err) < 0)
+            turns_output(j->attempt->turns, n->index, m.rank, m.stream, m.len, err) < 0)
                 return -EPROTO;
-        granted = printer_granted(j->attempt.printer, (int)m.rank, m.stream);
+        granted = printer_granted(j->attempt->printer, (int)m.rank, m.stream);
         if (m.len > granted)
                 return err_set(err, EPROTO,
                                "message with %zu bytes of output of rank %u, of which %zu were "
                                "granted",
                                m.len, m.rank, granted);
-        printer_put(j->attempt.printer, (int)m.rank, m.stream, m.data, m.len);
+        printer_put(j->attempt->printer, (int)m.rank, m.stream, m.data, m.len);
         if (m.len)
                 job_status_output(j->status, (int)m.rank);
         readiness_output(j->readiness, (int)m.rank, m.stream, m.data, m.len);
@@ -221,9 +221,9 @@ static int on_started(struct job *j, struct node *n, const struct frame *f, stru
         struct started m;
 
         if (started_decode(&m, f, err) < 0 ||
-            turns_take(j->attempt.turns, n->index, f->type, m.rank, err) < 0)
+            turns_take(j->attempt->turns, n->index, f->type, m.rank, err) < 0)
                 return -EPROTO;
-        cluster_emit(&j->cluster, EVENT_RANK_STARTED, n->index, (int)m.rank, m.pid, NULL);
+        cluster_emit(j->cluster, EVENT_RANK_STARTED, n->index, (int)m.rank, m.pid, NULL);
         stdin_pump_started(j->stdin_pump, (int)m.rank);
         readiness_started(j->readiness, (int)m.rank);
         job_rank_started(j);
@@ -237,7 +237,7 @@ static int on_ready(struct job *j, struct node *n, const struct frame *f, struct
         uint32_t rank;
 
         if (number_decode(&rank, f, err) < 0 ||
-            turns_take(j->attempt.turns, n->index, f->type, rank, err) < 0)
+            turns_take(j->attempt->turns, n->index, f->type, rank, err) < 0)
                 return -EPROTO;
         if (!readiness_is_asked(j->readiness, (int)rank))
                 return err_set(err, EPROTO,
@@ -253,7 +253,7 @@ static int on_credit(struct job *j, struct node *n, const struct frame *f, struc
         struct credit m;
 
         if (credit_decode(&m, f, err) < 0 ||
-            turns_take(j->attempt.turns, n->index, f->type, m.rank, err) < 0)
+            turns_take(j->attempt->turns, n->index, f->type, m.rank, err) < 0)
                 return -EPROTO;
         if (stdin_pump_credit(j->stdin_pump, (int)m.rank, m.bytes) < 0)
                 return err_set(err, EPROTO,
@@ -272,7 +272,7 @@ static int on_report(struct job *j, struct node *n, const struct frame *f, struc
         struct output m;
 
         if (rank_bytes_decode(&m, f, err) < 0 ||
-            turns_take(j->attempt.turns, n->index, f->type, m.rank, err) < 0)
+            turns_take(j->attempt->turns, n->index, f->type, m.rank, err) < 0)
                 return -EPROTO;
         root = json_loadb((const char *)m.data, m.len, 0, NULL);
         message = json_object_get(root, "message");
@@ -282,8 +282,8 @@ static int on_report(struct job *j, struct node *n, const struct frame *f, struc
         trace = json_string_value(
                 json_object_get(json_object_get(message, "extraInfo"), "py_callstack"));
         if (said) {
-                outcome_add_report(&j->attempt.outcome, (int)m.rank, "python", said, trace);
-                cluster_emit(&j->cluster, EVENT_RANK_REPORT, n->index, (int)m.rank, 0, said);
+                outcome_add_report(&j->attempt->outcome, (int)m.rank, "python", said, trace);
+                cluster_emit(j->cluster, EVENT_RANK_REPORT, n->index, (int)m.rank, 0, said);
         }
         json_decref(root);
         return 0;
@@ -299,24 +299,25 @@ static int on_dump(struct job *j, struct node *n, const struct frame *f, struct 
         if (m.number > j->orders.inspections)
                 return err_set(err, EPROTO, "message out of turn: DUMP without a request");
         if (m.number)
-                return j->config.why.dump ? j->config.why.dump(j->config.why.ctx, n->index, &m, err)
-                                          : 0;
+                return j->config->why.dump
+                               ? j->config->why.dump(j->config->why.ctx, n->index, &m, err)
+                               : 0;
         if (n->state != NODE_RUNNING)
                 return err_set(err, EPROTO, "message out of turn: DUMP, while no ranks run there");
-        if (turns_dump(j->attempt.turns, n->index, err) < 0)
+        if (turns_dump(j->attempt->turns, n->index, err) < 0)
                 return -EPROTO;
-        return dump_files_take(j->attempt.dumps, n->index, &m, err);
+        return dump_files_take(j->attempt->dumps, n->index, &m, err);
 }
 
 /* Warns of the first NCCL of the job with a known fault. */
 static void warn_known_bad(struct job *j, const struct node *n, const struct nccl_report *m)
 {
         const struct known_bad *bad =
-                known_bad_find(m->version, n->hello.arch, j->attempt.plan->num_nodes);
+                known_bad_find(m->version, n->hello.arch, j->attempt->plan->num_nodes);
         struct diags d = DIAGS_INIT;
         struct diag *di;
 
-        if (!bad || j->told.known_bad || !j->config.say)
+        if (!bad || j->told.known_bad || !j->config->say)
                 return;
         j->told.known_bad = true;
         di = diag_warn(&d, HN_KNOWN_BAD, "NCCL %u.%u.%u on %s %s", m->version / 10000,
@@ -324,7 +325,7 @@ static void warn_known_bad(struct job *j, const struct node *n, const struct ncc
         diag_place(di, "%s: %s", n->host->name, m->path);
         diag_note(di, "%s", bad->cause);
         diag_help(di, "%s", bad->help);
-        j->config.say(j->config.say_ctx, &d);
+        j->config->say(j->config->say_ctx, &d);
         diags_finish(&d);
 }
 
@@ -337,14 +338,14 @@ static void tell_nccl(struct job *j, const struct node *n, uint32_t version)
         j->told.nccl = version;
         snprintf(text, sizeof(text), "NCCL %u.%u.%u", version / 10000, version / 100 % 100,
                  version % 100);
-        cluster_emit(&j->cluster, EVENT_LIBRARY, n->index, -1, 0, text);
+        cluster_emit(j->cluster, EVENT_LIBRARY, n->index, -1, 0, text);
 }
 
 static int on_nccl(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
         struct nccl_report m;
 
-        if (nccl_report_decode(&m, f, err) < 0 || turns_nccl(j->attempt.turns, n->index, err) < 0)
+        if (nccl_report_decode(&m, f, err) < 0 || turns_nccl(j->attempt->turns, n->index, err) < 0)
                 return -EPROTO;
         warn_known_bad(j, n, &m);
         tell_nccl(j, n, m.version);
@@ -393,7 +394,7 @@ static int on_status(struct job *j, struct node *n, const struct frame *f, struc
  * of turn. */
 static int on_inspected(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
-        const struct plan *plan = j->attempt.plan;
+        const struct plan *plan = j->attempt->plan;
         struct inspected m;
         bool valid;
 
@@ -401,10 +402,10 @@ static int on_inspected(struct job *j, struct node *n, const struct frame *f, st
                 return -EPROTO;
         valid = m.number && m.number <= j->orders.inspections &&
                 (m.rank == UINT32_MAX || (plan && m.rank < (uint32_t)plan->world_size));
-        if (valid && m.number == j->attempt.core.number)
+        if (valid && m.number == j->attempt->core.number)
                 job_take_core(j, &m);
-        else if (valid && j->config.why.inspected)
-                j->config.why.inspected(j->config.why.ctx, n->index, &m);
+        else if (valid && j->config->why.inspected)
+                j->config->why.inspected(j->config->why.ctx, n->index, &m);
         inspected_finish(&m);
         return valid ? 0 : err_set(err, EPROTO, "message out of turn: INSPECTED without a request");
 }
@@ -417,8 +418,8 @@ static int on_ras(struct job *j, struct node *n, const struct frame *f, struct e
         if (ras_reply_decode(&m, f, err) < 0)
                 return -EPROTO;
         valid = m.number && m.number <= j->orders.inspections;
-        if (valid && j->config.why.ras)
-                j->config.why.ras(j->config.why.ctx, n->index, &m);
+        if (valid && j->config->why.ras)
+                j->config->why.ras(j->config->why.ctx, n->index, &m);
         ras_reply_finish(&m);
         return valid ? 0 : err_set(err, EPROTO, "message out of turn: RAS without a request");
 }
@@ -443,7 +444,7 @@ static int on_facts(struct job *j, struct node *n, const struct frame *f, struct
 /* A sample, with ranks of the sending node only: a node must not speak for the ranks of another. */
 static int on_sampled(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
-        const struct plan *plan = j->attempt.plan;
+        const struct plan *plan = j->attempt->plan;
         struct sample m;
         bool valid = plan;
 
@@ -452,15 +453,15 @@ static int on_sampled(struct job *j, struct node *n, const struct frame *f, stru
         for (uint32_t i = 0; i < m.n_ranks && valid; i++)
                 valid = m.ranks[i].rank < (uint64_t)plan->world_size &&
                         plan->ranks[m.ranks[i].rank].node == n->index;
-        if (valid && j->config.samples.take)
-                j->config.samples.take(j->config.samples.ctx, n->index, &m);
+        if (valid && j->config->samples.take)
+                j->config->samples.take(j->config->samples.ctx, n->index, &m);
         sample_finish(&m);
         return valid ? 0 : err_set(err, EPROTO, "message out of turn: SAMPLED of a foreign rank");
 }
 
 static int on_recorded(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
-        return trace_fetch_take(j->config.traces, n, f, err);
+        return trace_fetch_take(j->config->traces, n, f, err);
 }
 
 static int on_push_answer(struct job *j, struct node *n, const struct frame *f, struct error *err)
@@ -470,7 +471,7 @@ static int on_push_answer(struct job *j, struct node *n, const struct frame *f, 
 
 static int on_pulled(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
-        return pull_take(j->config.pull, n, f, err);
+        return pull_take(j->config->pull, n, f, err);
 }
 
 static int on_ping_request(struct job *j, struct node *n, const struct frame *f UNUSED,
@@ -484,15 +485,15 @@ static int on_tunnel(struct job *j, struct node *n, const struct frame *f, struc
 {
         if (j->asked && j->asked->hold)
                 return hold_receive(j->asked->hold, (size_t)n->index, f, err);
-        if (!j->cluster.tree)
+        if (!j->cluster->tree)
                 return err_set(err, EPROTO, "message out of turn: TUNNEL, without --tree");
-        return transport_tree_receive(j->cluster.tree, n, f, err);
+        return transport_tree_receive(j->cluster->tree, n, f, err);
 }
 
 static int on_gone(struct job *j, struct node *n, const struct frame *f UNUSED, struct error *err)
 {
-        dump_files_end(j->attempt.dumps, n->index);
-        return turns_gone(j->attempt.turns, n->index, err);
+        dump_files_end(j->attempt->dumps, n->index);
+        return turns_gone(j->attempt->turns, n->index, err);
 }
 
 /* --- the store and the endpoint of a world --- */
@@ -504,11 +505,11 @@ static int take_store(struct job *j, struct node *n, uint32_t world, const struc
 {
         int r;
 
-        if (!j->attempt.stores)
+        if (!j->attempt->stores)
                 return 0;
         if (n->state == NODE_READY && !n->has_children)
                 return err_set(err, EPROTO, "message out of turn: STORE, without ranks there");
-        r = world_servers_receive(j->attempt.stores, world, n->index, f->body, f->len, err);
+        r = world_servers_receive(j->attempt->stores, world, n->index, f->body, f->len, err);
         if (r == 0)
                 readiness_store(j->readiness, world);
         return r;
@@ -645,8 +646,8 @@ static void note_dead(struct job *j, const struct node *n, const struct node *lo
  * the order to stop. */
 static void lose_node(struct job *j, struct node *n)
 {
-        const struct intlist *ranks = &j->attempt.plan->nodes[n->index].ranks;
-        struct outcome *o = &j->attempt.outcome;
+        const struct intlist *ranks = &j->attempt->plan->nodes[n->index].ranks;
+        struct outcome *o = &j->attempt->outcome;
         const struct node *lost = n;
         struct cause c = { .kind = CAUSE_NODE, .rank = -1 };
         bool is_told, is_gone = n->state == NODE_GONE;
@@ -657,15 +658,15 @@ static void lose_node(struct job *j, struct node *n)
                                     lost->failure->cause == LINK_TIMED_OUT);
         /* With a hold all nodes are lost, and none is to blame. */
         c.node = lost->failure && lost->failure->cause == LINK_HOLD ? -1 : lost->index;
-        c.after_ms = attempt_age_ms(&j->attempt);
+        c.after_ms = attempt_age_ms(j->attempt);
         c.at_ns = lost->heard_ns;
         snprintf(c.text, sizeof(c.text), "%s%s",
                  is_told ? lost->failure->fact : "its agent has left",
                  is_gone ? ", and with it the TCP endpoint of the store" : "");
-        cluster_emit(&j->cluster, EVENT_NODE_LOST, n->index, -1, 0,
+        cluster_emit(j->cluster, EVENT_NODE_LOST, n->index, -1, 0,
                      n->failure ? n->failure->fact : c.text);
-        if (j->attempt.stores)
-                world_servers_node_lost(j->attempt.stores, n->index);
+        if (j->attempt->stores)
+                world_servers_node_lost(j->attempt->stores, n->index);
         for (size_t i = 0; i < ranks->n; i++)
                 stdin_pump_left(j->stdin_pump, ranks->v[i]);
         note_dead(j, n, lost);
@@ -674,13 +675,13 @@ static void lose_node(struct job *j, struct node *n)
             (heartbeat_explains(j->heartbeat, lost, &c) && o->cause.kind == CAUSE_PAUSE) ||
             (c.node < 0 && o->cause.kind == CAUSE_NODE && o->cause.node < 0))
                 return;
-        if (job_state_stops(j->attempt.state) && lost->heard_ns > j->attempt.outcome.stopped_ns)
+        if (job_state_stops(j->attempt->state) && lost->heard_ns > j->attempt->outcome.stopped_ns)
                 log_line(LOG_WARN,
                          "lost %s while its ranks were being stopped: %s; their last output may be "
                          "missing",
                          n->host->name, n->failure->fact);
         else
-                attempt_fail(&j->attempt, &c);
+                attempt_fail(j->attempt, &c);
 }
 
 /* Counts the nodes by state (unresolved, running, failed), and tells everything that waits for a
@@ -688,13 +689,13 @@ static void lose_node(struct job *j, struct node *n)
 static void on_node_changed(void *ctx, struct node *n, enum node_state was)
 {
         struct job *j = ctx;
-        struct cluster *c = &j->cluster;
+        struct cluster *c = j->cluster;
         size_t i = (size_t)n->index;
 
         switch (n->state) {
         case NODE_GREETING:
                 cluster_emit(c, EVENT_NODE_CONNECTED, n->index, -1, 0,
-                             j->config.remote && !j->attempt.number ? "hold" : NULL);
+                             j->config->remote && !j->attempt->number ? "hold" : NULL);
                 break;
         case NODE_READY:
                 if (was == NODE_GONE)
@@ -707,18 +708,18 @@ static void on_node_changed(void *ctx, struct node *n, enum node_state was)
                 break;
         case NODE_FAILED:
                 /* The node stays unresolved, and the wait for nodes goes on. */
-                if (j->attempt.state == JOB_CONNECTING && cluster_try_again(c, n))
+                if (j->attempt->state == JOB_CONNECTING && cluster_try_again(c, n))
                         return;
                 c->failed++;
-                if (pull_waits(j->config.pull))
-                        pull_lost(j->config.pull, n, "the node was lost");
-                trace_fetch_lost(j->config.traces, n);
+                if (pull_waits(j->config->pull))
+                        pull_lost(j->config->pull, n, "the node was lost");
+                trace_fetch_lost(j->config->traces, n);
                 world_endpoints_lost(j->endpoints, i);
                 if (was == NODE_RUNNING || (was == NODE_READY && job_roles_await(j->roles, i))) {
                         c->running -= was == NODE_RUNNING;
                         lose_node(j, n);
                         job_roles_lost(j->roles);
-                } else if (was != NODE_READY || j->attempt.state < JOB_RUNNING) {
+                } else if (was != NODE_READY || j->attempt->state < JOB_RUNNING) {
                         c->unresolved -= was != NODE_READY;
                         cluster_emit(c, EVENT_NODE_FAILED, n->index, -1, 0, n->failure->fact);
                 } /* else an idle node was lost while ranks run: the attempt does not need it */
@@ -738,10 +739,10 @@ static void on_node_changed(void *ctx, struct node *n, enum node_state was)
  * failed for that already. */
 static bool was_store_needed(const struct job *j, const struct node *n)
 {
-        const struct attempt *a = &j->attempt;
+        const struct attempt *a = j->attempt;
 
         return world_endpoints_serve(j->endpoints, (size_t)n->index) && job_state_runs(a->state) &&
-               (j->cluster.running || outcome_failed(&a->outcome)) &&
+               (j->cluster->running || outcome_failed(&a->outcome)) &&
                !(job_state_stops(a->state) && n->heard_ns > a->outcome.stopped_ns);
 }
 
@@ -751,37 +752,37 @@ static void on_node_left(void *ctx, struct node *n)
         struct job *j = ctx;
 
         world_endpoints_lost(j->endpoints, (size_t)n->index);
-        trace_fetch_lost(j->config.traces, n);
-        if (pull_waits(j->config.pull))
-                pull_lost(j->config.pull, n, "the node was lost");
+        trace_fetch_lost(j->config->traces, n);
+        if (pull_waits(j->config->pull))
+                pull_lost(j->config->pull, n, "the node was lost");
         if (was_store_needed(j, n))
                 lose_node(j, n);
-        if (j->cluster.tree)
-                transport_tree_cut(j->cluster.tree, n);
+        if (j->cluster->tree)
+                transport_tree_cut(j->cluster->tree, n);
 }
 
 static void on_node_uploading(void *ctx, struct node *n)
 {
-        cluster_emit(&((struct job *)ctx)->cluster, EVENT_NODE_UPLOAD, n->index, -1, 0, NULL);
+        cluster_emit(((struct job *)ctx)->cluster, EVENT_NODE_UPLOAD, n->index, -1, 0, NULL);
 }
 
 static void on_node_phase(void *ctx, struct node *n, enum link_phase phase)
 {
-        cluster_emit(&((struct job *)ctx)->cluster, EVENT_NODE_PHASE, n->index, -1, phase, NULL);
+        cluster_emit(((struct job *)ctx)->cluster, EVENT_NODE_PHASE, n->index, -1, phase, NULL);
 }
 
 static void on_node_login(void *ctx, struct node *n, const char *words)
 {
         struct job *j = ctx;
 
-        cluster_emit(&j->cluster, EVENT_NODE_PHASE, n->index, -1, LINK_OPEN, words);
+        cluster_emit(j->cluster, EVENT_NODE_PHASE, n->index, -1, LINK_OPEN, words);
 }
 
 static void on_login_notice(void *ctx, enum link_notice kind, const char *text)
 {
         struct job *j = ctx;
 
-        strv_push(&j->cluster.notices[kind], text);
+        strv_push(&j->cluster->notices[kind], text);
 }
 
 const struct node_ops job_node_ops = {

@@ -36,12 +36,12 @@ enum {
 static void on_printer_credit(void *ctx, int rank, uint8_t stream, uint32_t bytes)
 {
         struct job *j = ctx;
-        struct node *n = &j->cluster.nodes[j->attempt.plan->ranks[rank].node];
+        struct node *n = &j->cluster->nodes[j->attempt->plan->ranks[rank].node];
 
         if (n->state != NODE_RUNNING)
                 return;
         credit_encode(&n->out, &(struct credit){ (uint32_t)rank, stream, bytes });
-        send_queue_add(&j->cluster.send_queue, n);
+        send_queue_add(&j->cluster->send_queue, n);
 }
 
 /* A failed write. Without stdout the job has no purpose and ends; files of --log-dir and stderr are
@@ -55,7 +55,7 @@ static void on_printer_broken(void *ctx, uint8_t stream, const char *what, int e
                 return;
         /* A write to a terminal that has hung up fails before SIGHUP comes. EIO of a file is that
          * of its disk. */
-        if (stream && error == EIO && printer_is_terminal(j->attempt.printer, stream) &&
+        if (stream && error == EIO && printer_is_terminal(j->attempt->printer, stream) &&
             job_outlive_terminal(j))
                 return;
         snprintf(text, sizeof(text), "cannot write to %s: %s", what, strerror(error));
@@ -72,14 +72,14 @@ static void on_printer_broken(void *ctx, uint8_t stream, const char *what, int e
 static struct label_network collect_network(const struct job *j)
 {
         const struct endpoint_setup *first = world_endpoints_get(j->endpoints, 0);
-        struct label_network net = { .master_ports = xcalloc(j->cluster.n_nodes,
+        struct label_network net = { .master_ports = xcalloc(j->cluster->n_nodes,
                                                              sizeof(*net.master_ports)) };
         struct launch_order m = { 0 };
 
         job_endpoint_fill_common(first, &m);
         net.first = m.first_node;
-        for (size_t i = 0; i < j->cluster.n_nodes; i++) {
-                if (!plan_has_world(j->attempt.plan, i, 0))
+        for (size_t i = 0; i < j->cluster->n_nodes; i++) {
+                if (!plan_has_world(j->attempt->plan, i, 0))
                         continue;
                 job_endpoint_fill(first, i, &m);
                 net.master_ports[i] = m.master_port;
@@ -92,7 +92,7 @@ static struct label_network collect_network(const struct job *j)
 static uint32_t window_of_output(const struct job *j)
 {
         /* Each rank has two streams. */
-        return (uint32_t)MIN(MAX(MEMORY_FOR_OUTPUT / j->attempt.plan->world_size / 2, WINDOW_MIN),
+        return (uint32_t)MIN(MAX(MEMORY_FOR_OUTPUT / j->attempt->plan->world_size / 2, WINDOW_MIN),
                              MSG_WINDOW);
 }
 
@@ -105,13 +105,13 @@ static void create_printer(struct job *j, const struct job_launch *l)
         po.pool = j->pool;
         po.fd[MSG_STDOUT] = l->on_stderr ? STDERR_FILENO : STDOUT_FILENO;
         po.fd[MSG_STDERR] = STDERR_FILENO;
-        po.append = j->attempt.number > 0;
+        po.append = j->attempt->number > 0;
         po.window = window_of_output(j);
         if (label_needs_network(po.label))
                 po.net = collect_network(j);
-        j->attempt.printer =
-                printer_create(&j->loop, j->attempt.plan, j->config.hosts, &po, ops, j);
-        say_through(j->attempt.printer);
+        j->attempt->printer =
+                printer_create(&j->loop, j->attempt->plan, j->config->hosts, &po, ops, j);
+        say_through(j->attempt->printer);
 }
 
 /* --- the store --- */
@@ -120,10 +120,10 @@ static void on_store_send(void *ctx, uint32_t world, int node, const void *head,
                           struct bytes rest)
 {
         struct job *j = ctx;
-        struct node *n = &j->cluster.nodes[node];
+        struct node *n = &j->cluster->nodes[node];
         /* An agent may serve others after the end of its own ranks, as the node of the TCP endpoint
          * or as a parent in the tree; a parent also before they begin. */
-        bool serves = n->state == NODE_GONE || (n->state == NODE_READY && j->cluster.tree);
+        bool serves = n->state == NODE_GONE || (n->state == NODE_READY && j->cluster->tree);
         size_t mark;
 
         if (n->state != NODE_RUNNING && (!serves || n->ended))
@@ -135,7 +135,7 @@ static void on_store_send(void *ctx, uint32_t world, int node, const void *head,
         world_end(&n->out, mark, rest.len);
         if (rest.len)
                 node_out_long(n, rest.p, rest.len);
-        send_queue_add(&j->cluster.send_queue, n);
+        send_queue_add(&j->cluster->send_queue, n);
 }
 
 /* A client has told its rank by HELLO: libhnlaunch, PMI or PMIx. Ranks at PyTorch's store are found
@@ -145,8 +145,8 @@ static void on_rank_joined(void *ctx, int rank)
         struct job *j = ctx;
 
         job_status_joined(j->status, rank);
-        cluster_emit(&j->cluster, EVENT_RANK_JOINED, j->attempt.plan->ranks[rank].node, rank,
-                     (int64_t)attempt_age_ms(&j->attempt), NULL);
+        cluster_emit(j->cluster, EVENT_RANK_JOINED, j->attempt->plan->ranks[rank].node, rank,
+                     (int64_t)attempt_age_ms(j->attempt), NULL);
 }
 
 static void on_rank_progress(void *ctx, int rank, int64_t step, int64_t total, const char *note)
@@ -166,8 +166,8 @@ static void on_rank_report(void *ctx, int rank, const char *kind, const char *te
 {
         struct job *j = ctx;
 
-        outcome_add_report(&j->attempt.outcome, rank, kind, text, NULL);
-        cluster_emit(&j->cluster, EVENT_RANK_REPORT, j->attempt.plan->ranks[rank].node, rank, 0,
+        outcome_add_report(&j->attempt->outcome, rank, kind, text, NULL);
+        cluster_emit(j->cluster, EVENT_RANK_REPORT, j->attempt->plan->ranks[rank].node, rank, 0,
                      text);
 }
 
@@ -176,15 +176,15 @@ static void on_rank_report(void *ctx, int rank, const char *kind, const char *te
 static void on_rank_abort(void *ctx, int rank, int code, const char *text)
 {
         struct job *j = ctx;
-        struct cause c = attempt_cause(&j->attempt, CAUSE_ABORT);
+        struct cause c = attempt_cause(j->attempt, CAUSE_ABORT);
         char *words;
 
         c.rank = rank;
-        c.node = j->attempt.plan->ranks[rank].node;
+        c.node = j->attempt->plan->ranks[rank].node;
         c.code = code >= 1 && code <= 255 ? code : 1;
         snprintf(c.text, sizeof(c.text), "%s", text);
-        words = attempt_newest_stderr(&j->attempt, rank, &c.told);
-        job_failed(j, outcome_aborted(&j->attempt.outcome, &c, words));
+        words = attempt_newest_stderr(j->attempt, rank, &c.told);
+        job_failed(j, outcome_aborted(&j->attempt->outcome, &c, words));
         free(words);
 }
 
@@ -192,7 +192,7 @@ static void on_rank_abort(void *ctx, int rank, int code, const char *text)
 static bool is_descendant(void *ctx, int node, int other)
 {
         const struct job *j = ctx;
-        const struct node *n = &j->cluster.nodes[other];
+        const struct node *n = &j->cluster->nodes[other];
 
         while (n && n->index != node)
                 n = n->parent;
@@ -209,17 +209,17 @@ static void on_rank_drained(void *ctx, int rank)
 /* The event comes before roles that waited for the instance are started. */
 void job_rank_ready(struct job *j, int rank)
 {
-        int node = j->attempt.plan->ranks[rank].node;
+        int node = j->attempt->plan->ranks[rank].node;
         struct ready_instance found;
 
         if (!readiness_note(j->readiness, rank, &found))
                 return;
-        events_emit(j->cluster.events, (struct event){ .kind = EVENT_ROLE_READY,
-                                                       .node = node,
-                                                       .rank = found.rank,
-                                                       .value = found.ms,
-                                                       .count = found.instance,
-                                                       .host = j->config.hosts->v[node].name });
+        events_emit(j->cluster->events, (struct event){ .kind = EVENT_ROLE_READY,
+                                                        .node = node,
+                                                        .rank = found.rank,
+                                                        .value = found.ms,
+                                                        .count = found.instance,
+                                                        .host = j->config->hosts->v[node].name });
         job_roles_ready(j->roles, found.rank, found.instance);
 }
 
@@ -233,14 +233,14 @@ static void on_told_ready(void *ctx, int rank)
 static void on_store_full(void *ctx, int node, int rank, const char *text)
 {
         struct job *j = ctx;
-        const char *host = j->config.hosts->v[node].name;
+        const char *host = j->config->hosts->v[node].name;
         char who[PLAN_RANK_NAME_MAX];
         struct diags d = DIAGS_INIT;
         struct diag *di = diag_warn(&d, HN_STORE_FULL, "%s", text);
 
         if (rank >= 0)
                 diag_place(di, "a request of %s (%s) was refused",
-                           plan_rank_name(j->attempt.plan, rank, who), host);
+                           plan_rank_name(j->attempt->plan, rank, who), host);
         else
                 diag_place(di, "a request of %s was refused", host);
         diag_note(di,
@@ -249,19 +249,19 @@ static void on_store_full(void *ctx, int node, int rank, const char *text)
         diag_help(
                 di,
                 "delete keys that are no longer needed, or raise the limit: -o net.store_size=4G");
-        if (j->config.say)
-                j->config.say(j->config.say_ctx, &d);
+        if (j->config->say)
+                j->config->say(j->config->say_ctx, &d);
         diags_finish(&d);
 }
 
 /* Borrowed names, in a list to be freed. */
 static const char **list_host_names(const struct job *j)
 {
-        size_t n = j->cluster.n_nodes;
+        size_t n = j->cluster->n_nodes;
         const char **hosts = xcalloc(n, sizeof(*hosts));
 
         for (size_t i = 0; i < n; i++)
-                hosts[i] = j->config.hosts->v[i].name;
+                hosts[i] = j->config->hosts->v[i].name;
         return hosts;
 }
 
@@ -279,14 +279,14 @@ static void create_stores(struct job *j)
                              .relays = is_descendant,
                              .full = on_store_full },
         };
-        size_t n = j->cluster.n_nodes, size = (size_t)j->config.options->store_size;
+        size_t n = j->cluster->n_nodes, size = (size_t)j->config->options->store_size;
         const char **hosts = list_host_names(j);
 
-        j->attempt.stores = world_servers_create(&ops, j, j->attempt.plan, hosts, size);
+        j->attempt->stores = world_servers_create(&ops, j, j->attempt->plan, hosts, size);
         free(hosts);
         /* A node may ask for everything at once: its relay asks once for equal keys. */
         for (size_t i = 0; i < n; i++)
-                j->cluster.nodes[i].answers_max = size;
+                j->cluster->nodes[i].answers_max = size;
 }
 
 /* --- the orders --- */
@@ -294,8 +294,8 @@ static void create_stores(struct job *j)
 /* Nodes count by node rank here, as ranks know them. */
 static void fill_mpi(const struct job *j, const struct plan_world *world, struct mpi_order *m)
 {
-        const struct options *o = j->config.options;
-        const struct plan *plan = j->attempt.plan;
+        const struct options *o = j->config->options;
+        const struct plan *plan = j->attempt->plan;
         size_t program = (size_t)plan->ranks[world->first].program;
         uint32_t *nodes;
 
@@ -335,9 +335,9 @@ static void fill_programs(const struct options *o, const struct job_launch *l,
 /* Fills in what is the same in the orders of all worlds. */
 static void fill_common(const struct job *j, const struct job_launch *l, struct launch_order *m)
 {
-        const struct options *o = j->config.options;
+        const struct options *o = j->config->options;
 
-        snprintf(m->run_id, sizeof(m->run_id), "%s", j->config.run_id);
+        snprintf(m->run_id, sizeof(m->run_id), "%s", j->config->run_id);
         m->max_restarts = (uint32_t)o->max_restarts;
         m->grace_ms = (uint32_t)o->grace_ms;
         m->window = window_of_output(j);
@@ -347,9 +347,9 @@ static void fill_common(const struct job *j, const struct job_launch *l, struct 
         m->env = *l->env;
         m->unset = *l->unset;
         /* The first attempt has read standard input. */
-        m->stdin_rank = l->stdin_fd == -1 || j->attempt.number ? MSG_NO_RANK
-                        : l->stdin_rank < 0                    ? MSG_EVERY_RANK
-                                                               : (uint32_t)l->stdin_rank;
+        m->stdin_rank = l->stdin_fd == -1 || j->attempt->number ? MSG_NO_RANK
+                        : l->stdin_rank < 0                     ? MSG_EVERY_RANK
+                                                                : (uint32_t)l->stdin_rank;
         m->terminal = l->terminal;
         fill_programs(o, l, m);
 }
@@ -367,10 +367,10 @@ static void fill_world_roles(const struct plan *plan, uint32_t number, struct la
  * the world within them. drop_world() frees the part. */
 static void fill_world(const struct job *j, uint32_t number, struct launch_order *m)
 {
-        const struct plan *plan = j->attempt.plan;
+        const struct plan *plan = j->attempt->plan;
         const struct plan_world *world = &plan->worlds[number];
 
-        m->restart = (uint32_t)(j->attempt.number + job_roles_restarts(j->roles, number));
+        m->restart = (uint32_t)(j->attempt->number + job_roles_restarts(j->roles, number));
         m->world.number = number;
         m->world.index = plan_count_replicas(plan, number);
         m->world.first = (uint32_t)world->first;
@@ -378,7 +378,7 @@ static void fill_world(const struct job *j, uint32_t number, struct launch_order
         m->num_nodes = (uint32_t)world->num_nodes;
         fill_world_roles(plan, number, m);
         fill_mpi(j, world, &m->mpi);
-        compat_nodes_fill(&m->compat, j->config.options->compat, plan, world, j->config.hosts);
+        compat_nodes_fill(&m->compat, j->config->options->compat, plan, world, j->config->hosts);
         job_endpoint_fill_common(world_endpoints_get(j->endpoints, number), m);
 }
 
@@ -406,7 +406,7 @@ static void add_other_rank(const struct options *o, const struct plan_rank *k,
 /* Lists the ranks of the world that the node has. */
 static void fill_ranks(const struct job *j, const struct plan_node *p, struct launch_order *m)
 {
-        const struct plan *plan = j->attempt.plan;
+        const struct plan *plan = j->attempt->plan;
 
         m->n_ranks = 0;
         m->others = (struct launch_others){ NULL, 0 };
@@ -419,7 +419,7 @@ static void fill_ranks(const struct job *j, const struct plan_node *p, struct la
                 m->more_orders |= !job_roles_has_begun(j->roles, k->world) ||
                                   job_roles_start_again(j->roles, k->rank);
                 if ((uint32_t)k->world != m->world.number) {
-                        add_other_rank(j->config.options, k, m);
+                        add_other_rank(j->config->options, k, m);
                         continue;
                 }
                 m->n_ranks++;
@@ -437,14 +437,14 @@ static void fill_ranks(const struct job *j, const struct plan_node *p, struct la
 static void order_node(struct job *j, const struct job_launch *l, struct node *n,
                        struct launch_order *m)
 {
-        const struct plan_node *p = &j->attempt.plan->nodes[n->index];
+        const struct plan_node *p = &j->attempt->plan->nodes[n->index];
         const struct pushed *pushed = job_pushed_as(j, PUSH_RANKS, (size_t)n->index);
-        const struct job_role_ports roles = { &j->cluster, j->endpoints, j->config.book,
-                                              j->attempt.plan };
+        const struct job_role_ports roles = { j->cluster, j->endpoints, j->config->book,
+                                              j->attempt->plan };
         bool moved = pushed && !l->cwd_given; /* ranks start among the pushed files */
 
         m->cwd = xstrdup(moved ? pushed->folder : l->cwd);
-        m->cwd_optional = j->config.options->container.kind && !moved && !l->cwd_given;
+        m->cwd_optional = j->config->options->container.kind && !moved && !l->cwd_given;
         for (size_t i = 0; moved && i < l->n_programs; i++) {
                 const char *path = l->programs[i].pushed;
 
@@ -454,7 +454,7 @@ static void order_node(struct job *j, const struct job_launch *l, struct node *n
         snprintf(m->host, sizeof(m->host), "%s", n->host->name);
         m->silence_ms = heartbeat_agent_ms(j->heartbeat, n);
         m->keep_dumps = l->output.dir;
-        m->near_nic = j->config.options->near_nic;
+        m->near_nic = j->config->options->near_nic;
         fill_ranks(j, p, m);
         job_role_ports_fill(&roles, m);
         /* A node connected after job_sample() has not got this order yet. */
@@ -498,11 +498,11 @@ static void order_world(struct job *j, const struct job_launch *l, struct launch
 {
         CLEANUP(buf_finish) struct buf common = BUF_INIT;
 
-        turns_order(j->attempt.turns, j->attempt.plan, s);
+        turns_order(j->attempt->turns, j->attempt->plan, s);
         common_encode(&common, m);
-        for (size_t i = 0; i < j->cluster.n_nodes; i++) {
-                struct node *n = &j->cluster.nodes[i];
-                bool takes_part = has_ranks_of(j->attempt.plan, i, s);
+        for (size_t i = 0; i < j->cluster->n_nodes; i++) {
+                struct node *n = &j->cluster->nodes[i];
+                bool takes_part = has_ranks_of(j->attempt->plan, i, s);
 
                 if (!takes_part && !n->has_children)
                         continue;
@@ -513,7 +513,7 @@ static void order_world(struct job *j, const struct job_launch *l, struct launch
                 node_common(n, &common);
                 if (takes_part) {
                         /* A node that runs ranks of another world is counted already. */
-                        j->cluster.running += n->state == NODE_READY;
+                        j->cluster->running += n->state == NODE_READY;
                         order_node(j, l, n, m);
                 } else {
                         node_flush(n);
@@ -525,12 +525,13 @@ static void order_world(struct job *j, const struct job_launch *l, struct launch
  * of later roles have to stay. */
 static void release_nodes(struct job *j)
 {
-        for (size_t i = 0; i < j->cluster.n_nodes; i++) {
-                struct node *n = &j->cluster.nodes[i];
+        for (size_t i = 0; i < j->cluster->n_nodes; i++) {
+                struct node *n = &j->cluster->nodes[i];
 
                 if (n->state != NODE_READY || job_roles_await(j->roles, i))
                         continue;
-                if (!j->config.options->max_restarts && !options_replace_nodes(j->config.options)) {
+                if (!j->config->options->max_restarts &&
+                    !options_replace_nodes(j->config->options)) {
                         job_dismiss(n); /* with restarts the node may be needed */
                 } else {
                         node_flush(n);
@@ -546,8 +547,8 @@ static void on_interrupts(void *ctx)
 /* Behind the orders: a piece for a node without running ranks is dropped. */
 static void start_stdin(struct job *j, const struct job_launch *l)
 {
-        j->stdin_pump = stdin_pump_create(&j->cluster, &j->attempt, j->pool, l->stdin_rank);
-        if (j->config.hung_up)
+        j->stdin_pump = stdin_pump_create(j->cluster, j->attempt, j->pool, l->stdin_rank);
+        if (j->config->hung_up)
                 stdin_pump_outlive_terminal(j->stdin_pump);
         if (l->terminal.rank != MSG_NO_RANK)
                 stdin_pump_count_interrupts(j->stdin_pump, on_interrupts, j);
@@ -557,7 +558,7 @@ static void start_stdin(struct job *j, const struct job_launch *l)
 
 void job_resize(struct job *j, const struct launch_terminal *to)
 {
-        struct node *n = &j->cluster.nodes[j->attempt.plan->ranks[to->rank].node];
+        struct node *n = &j->cluster->nodes[j->attempt->plan->ranks[to->rank].node];
 
         if (n->state != NODE_RUNNING)
                 return;
@@ -605,7 +606,7 @@ static void order_again(void *ctx, const struct job_launch *l, const struct role
                 if (s.size <= 0)
                         continue;
                 if (s.size == w->size)
-                        world_servers_renew(j->attempt.stores, i, hosts);
+                        world_servers_renew(j->attempt->stores, i, hosts);
                 fill_world(j, i, &m);
                 readiness_forget(j->readiness, &s, (int)m.restart);
                 order_world(j, l, &m, &s);
@@ -617,31 +618,32 @@ static void order_again(void *ctx, const struct job_launch *l, const struct role
 
 void job_launch(struct job *j, const struct job_launch *l)
 {
-        const struct options *o = j->config.options;
+        const struct options *o = j->config->options;
 
-        j->attempt.plan = l->plan;
-        snprintf(j->config.mpi, sizeof(j->config.mpi), "%s", l->mpi ? l->mpi : "");
-        job_raise_limit(j->cluster.n_nodes, l->output.dir ? l->plan->world_size : 0);
+        j->attempt->plan = l->plan;
+        j->mpi = l->mpi ? l->mpi : "";
+        job_raise_limit(j->cluster->n_nodes, l->output.dir ? l->plan->world_size : 0);
         /* Printer, stores and turns are there before the first order: an answer may come in the
          * next turn of the loop. */
         create_printer(j, l);
         create_stores(j);
-        j->attempt.turns = turns_create(l->plan);
-        j->readiness = readiness_create(o, j->config.book, &j->attempt, on_told_ready, j);
-        j->attempt.dumps = dump_files_create(l->output.dir, j->attempt.number, j->cluster.n_nodes);
-        attempt_step(&j->attempt, JOB_EV_LAUNCH);
+        j->attempt->turns = turns_create(l->plan);
+        j->readiness = readiness_create(o, j->config->book, j->attempt, on_told_ready, j);
+        j->attempt->dumps =
+                dump_files_create(l->output.dir, j->attempt->number, j->cluster->n_nodes);
+        attempt_step(j->attempt, JOB_EV_LAUNCH);
         /* Before the orders, as no rank may end before the launch. */
-        j->attempt.launched_ns = clock_ns();
+        j->attempt->launched_ns = clock_ns();
         if (!job_roles_launch(j->roles, l))
                 order_worlds(j, l);
         release_nodes(j);
         /* --timeout counts from the first attempt on. */
         if (o->timeout_ms > 0 && !uv_is_active((uv_handle_t *)&j->timers.limit))
                 uv_timer_start(&j->timers.limit, job_time_is_over, (uint64_t)o->timeout_ms, 0);
-        j->attempt.outcome.ran = o->ranks.n ? &o->ranks : NULL;
+        j->attempt->outcome.ran = o->ranks.n ? &o->ranks : NULL;
         heartbeat_start(j->heartbeat, false);
         job_status_launched(j->status);
-        if (l->stdin_fd != -1 && !j->attempt.number)
+        if (l->stdin_fd != -1 && !j->attempt->number)
                 start_stdin(j, l);
 }
 

@@ -49,7 +49,7 @@ bool job_take_table(struct job *j, void (*take)(void *ctx, const struct rank_tab
 /* The highest number is kept: an answer with a higher number fails the node. */
 bool job_inspect(struct job *j, size_t node, const struct inspect_order *o)
 {
-        struct node *n = &j->cluster.nodes[node];
+        struct node *n = &j->cluster->nodes[node];
 
         if (n->state != NODE_RUNNING)
                 return false;
@@ -64,8 +64,8 @@ bool job_inspect(struct job *j, size_t node, const struct inspect_order *o)
 void job_sample(struct job *j, uint32_t interval_ms)
 {
         j->orders.samples_ms = interval_ms;
-        for (size_t i = 0; i < j->cluster.n_nodes; i++) {
-                struct node *n = &j->cluster.nodes[i];
+        for (size_t i = 0; i < j->cluster->n_nodes; i++) {
+                struct node *n = &j->cluster->nodes[i];
 
                 if (n->state != NODE_READY && n->state != NODE_RUNNING &&
                     (n->state != NODE_GONE || n->ended))
@@ -82,8 +82,8 @@ void job_show_ranks(struct job *j)
         bool again = j->orders.shown_ms && now - j->orders.shown_ms < WHY_MS;
 
         j->orders.shown_ms = again ? 0 : now;
-        if (again && j->config.why.ask)
-                j->config.why.ask(j->config.why.ctx);
+        if (again && j->config->why.ask)
+                j->config->why.ask(j->config->why.ctx);
         else
                 job_status_show(j->status);
 }
@@ -149,7 +149,7 @@ static bool has_told_stack(const struct job *j, int rank)
 /* The first answer counts. The path of the core file comes in the field of a rank's wait. */
 void job_take_core(struct job *j, const struct inspected *m)
 {
-        struct core_found *core = &j->attempt.core;
+        struct core_found *core = &j->attempt->core;
         CLEANUP(free_textp) char *where = NULL;
         struct stack s;
 
@@ -169,21 +169,21 @@ static void on_core_over(uv_timer_t *t)
 {
         struct job *j = t->data;
 
-        j->attempt.core.waits = false;
+        j->attempt->core.waits = false;
 }
 
 /* Asks the node of the cause only, and only after a signal with a core dump. The limits of the job
  * end first, since the ranks have ended. */
 void job_read_core(struct job *j)
 {
-        const struct cause *c = &j->attempt.outcome.cause;
-        struct core_found *core = &j->attempt.core;
-        struct node *n = c->node >= 0 ? &j->cluster.nodes[c->node] : NULL;
+        const struct cause *c = &j->attempt->outcome.cause;
+        struct core_found *core = &j->attempt->core;
+        struct node *n = c->node >= 0 ? &j->cluster->nodes[c->node] : NULL;
         struct inspect_order o = { .what = INSPECT_CORE,
                                    .n_ranks = 1,
                                    .ranks = (uint32_t[]){ (uint32_t)c->rank } };
 
-        if (c->kind != CAUSE_SIGNAL || !dumps_core(c->signal) || j->attempt.state == JOB_ENDED ||
+        if (c->kind != CAUSE_SIGNAL || !dumps_core(c->signal) || j->attempt->state == JOB_ENDED ||
             !n || n->ended || (n->state != NODE_GONE && n->state != NODE_READY))
                 return;
         /* With a stack from faulthandler only the path of the core file is worth a question. */
@@ -217,8 +217,8 @@ static bool has_agent(const struct node *n)
 /* An answer clears the number of its node. */
 static bool lacks_facts(const struct job *j)
 {
-        for (size_t i = 0; i < j->cluster.n_nodes; i++)
-                if (j->asked->facts[i].number && has_agent(&j->cluster.nodes[i]))
+        for (size_t i = 0; i < j->cluster->n_nodes; i++)
+                if (j->asked->facts[i].number && has_agent(&j->cluster->nodes[i]))
                         return true;
         return false;
 }
@@ -226,7 +226,7 @@ static bool lacks_facts(const struct job *j)
 /* Adds the GPUs that the ranks of a node had: those of the plan, else all that they could see. */
 static void add_gpus(struct inspect_order *o, const struct job *j, const struct node *n)
 {
-        const struct plan_node *p = &j->attempt.plan->nodes[n->index];
+        const struct plan_node *p = &j->attempt->plan->nodes[n->index];
         size_t count = p->gpus.n ? p->gpus.n : n->hello.n_gpus;
 
         if (!p->n_ranks || !count)
@@ -243,7 +243,7 @@ static void ask_facts(struct job *j, struct node *n, uint32_t number, const char
         struct inspect_order o = { .number = number, .what = INSPECT_FACTS };
 
         snprintf(o.path, sizeof(o.path), "%s", path);
-        o.limit_ms = (uint32_t)MIN(attempt_age_ms(&j->attempt), (uint64_t)UINT32_MAX);
+        o.limit_ms = (uint32_t)MIN(attempt_age_ms(j->attempt), (uint64_t)UINT32_MAX);
         add_gpus(&o, j, n);
         if (*o.path || o.n_gpus) {
                 j->asked->facts[n->index].number = number;
@@ -276,9 +276,9 @@ void job_ask_facts(struct job *j, const char *path, struct node_facts *facts)
         struct job_asked asked = { .facts = facts };
 
         j->asked = &asked;
-        for (size_t i = 0; i < j->cluster.n_nodes; i++)
-                if (has_agent(&j->cluster.nodes[i]))
-                        ask_facts(j, &j->cluster.nodes[i], number, path);
+        for (size_t i = 0; i < j->cluster->n_nodes; i++)
+                if (has_agent(&j->cluster->nodes[i]))
+                        ask_facts(j, &j->cluster->nodes[i], number, path);
         collect_answers(j, FACTS_MS, lacks_facts);
 }
 
@@ -288,7 +288,7 @@ void job_ask_facts(struct job *j, const char *path, struct node_facts *facts)
 static void ask_binding(struct job *j, struct node *n, int world,
                         const struct job_bind_wish *wishes)
 {
-        const struct options *o = j->config.options;
+        const struct options *o = j->config->options;
         const struct plan *plan = j->asked->plan;
         const struct plan_node *p = &plan->nodes[n->index];
         struct bind_query q = { .bind = o->bind ? o->bind : (char *)"auto",
@@ -353,11 +353,11 @@ int job_take_bound(struct job *j, struct node *n, const struct frame *f, struct 
 /* A node without ranks in the plan has no bindings. */
 static bool owes_bindings(const struct job *j)
 {
-        for (size_t i = 0; i < j->cluster.n_nodes; i++) {
+        for (size_t i = 0; i < j->cluster->n_nodes; i++) {
                 const struct plan_binding *b = j->asked->inventory[i].bindings;
 
                 for (int k = 0; b && k < j->asked->plan->nodes[i].n_ranks; k++)
-                        if (b[k].asked && has_agent(&j->cluster.nodes[i]))
+                        if (b[k].asked && has_agent(&j->cluster->nodes[i]))
                                 return true;
         }
         return false;
@@ -369,13 +369,13 @@ void job_ask_bindings(struct job *j, const struct plan *plan, const struct job_b
         struct job_asked asked = { .plan = plan, .inventory = inventory };
 
         j->asked = &asked;
-        for (size_t i = 0; i < j->cluster.n_nodes; i++) {
-                if (!has_agent(&j->cluster.nodes[i]) || !plan->nodes[i].n_ranks)
+        for (size_t i = 0; i < j->cluster->n_nodes; i++) {
+                if (!has_agent(&j->cluster->nodes[i]) || !plan->nodes[i].n_ranks)
                         continue;
                 inventory[i].bindings =
                         xcalloc((size_t)plan->nodes[i].n_ranks, sizeof(*inventory[i].bindings));
                 for (size_t world = 0; world < plan->n_worlds; world++)
-                        ask_binding(j, &j->cluster.nodes[i], (int)world, wishes);
+                        ask_binding(j, &j->cluster->nodes[i], (int)world, wishes);
         }
         collect_answers(j, FACTS_MS, owes_bindings);
 }
@@ -419,8 +419,8 @@ int job_take_checked(struct job *j, struct node *n, const struct frame *f, struc
 /* A failure in the outcome is an order to end here, as no ranks run: the wait ends. */
 static bool lacks_checks(const struct job *j)
 {
-        for (size_t i = 0; !outcome_failed(&j->attempt.outcome) && i < j->cluster.n_nodes; i++)
-                if (j->asked->check->waits[i] && has_agent(&j->cluster.nodes[i]))
+        for (size_t i = 0; !outcome_failed(&j->attempt->outcome) && i < j->cluster->n_nodes; i++)
+                if (j->asked->check->waits[i] && has_agent(&j->cluster->nodes[i]))
                         return true;
         return false;
 }
@@ -439,21 +439,21 @@ enum job_step job_check(struct job *j, const struct check_order *order,
 {
         struct job_check c = { .number = ++j->orders.inspections,
                                .answers = answers,
-                               .waits = xcalloc(j->cluster.n_nodes, sizeof(*c.waits)) };
+                               .waits = xcalloc(j->cluster->n_nodes, sizeof(*c.waits)) };
         struct check_order o = *order;
 
         o.number = c.number;
         j->asked = &(struct job_asked){ .check = &c };
-        for (size_t i = 0; i < j->cluster.n_nodes; i++) {
-                if (!has_agent(&j->cluster.nodes[i]) || answers[i].n_facts)
+        for (size_t i = 0; i < j->cluster->n_nodes; i++) {
+                if (!has_agent(&j->cluster->nodes[i]) || answers[i].n_facts)
                         continue;
                 if (names)
                         o.names = names[i];
-                ask_check(j, &j->cluster.nodes[i], &o);
+                ask_check(j, &j->cluster->nodes[i], &o);
         }
         collect_answers(j, CHECK_MS + (o.run && *o.run ? CHECK_RUN_MS : 0), lacks_checks);
         free(c.waits);
-        return outcome_failed(&j->attempt.outcome) ? JOB_INTERRUPTED : JOB_DONE;
+        return outcome_failed(&j->attempt->outcome) ? JOB_INTERRUPTED : JOB_DONE;
 }
 
 /* --- staged folders (`hnlaunch stage`) -------------------------------------------------------- */
@@ -478,8 +478,8 @@ int job_take_staged(struct job *j, struct node *n, const struct frame *f, struct
 
 static bool lacks_staged(const struct job *j)
 {
-        for (size_t i = 0; !outcome_failed(&j->attempt.outcome) && i < j->cluster.n_nodes; i++)
-                if (!j->asked->staged[i].v && has_agent(&j->cluster.nodes[i]))
+        for (size_t i = 0; !outcome_failed(&j->attempt->outcome) && i < j->cluster->n_nodes; i++)
+                if (!j->asked->staged[i].v && has_agent(&j->cluster->nodes[i]))
                         return true;
         return false;
 }
@@ -487,8 +487,8 @@ static bool lacks_staged(const struct job *j)
 enum job_step job_stage(struct job *j, const struct stage_order *order, struct staged *answers)
 {
         j->asked = &(struct job_asked){ .staged = answers };
-        for (size_t i = 0; i < j->cluster.n_nodes; i++) {
-                struct node *n = &j->cluster.nodes[i];
+        for (size_t i = 0; i < j->cluster->n_nodes; i++) {
+                struct node *n = &j->cluster->nodes[i];
 
                 if (!has_agent(n))
                         continue;
@@ -496,7 +496,7 @@ enum job_step job_stage(struct job *j, const struct stage_order *order, struct s
                 node_flush(n);
         }
         collect_answers(j, STAGE_MS, lacks_staged);
-        return outcome_failed(&j->attempt.outcome) ? JOB_INTERRUPTED : JOB_DONE;
+        return outcome_failed(&j->attempt->outcome) ? JOB_INTERRUPTED : JOB_DONE;
 }
 
 /* --- connections between nodes (`hnlaunch check`) -----------------------------------------------
@@ -532,7 +532,7 @@ int job_take_warmed(struct job *j UNUSED, struct node *n, const struct frame *f,
 
 static bool lacks_measures(const struct job *j)
 {
-        return !outcome_failed(&j->attempt.outcome) && job_measure_owes(j->asked->measure);
+        return !outcome_failed(&j->attempt->outcome) && job_measure_owes(j->asked->measure);
 }
 
 /* Nodes without an answer take no part in later rounds, so only a single round waits for them. */
@@ -541,13 +541,13 @@ static enum job_step await_measures(struct job *j, struct job_measure *m, uint64
         j->asked = &(struct job_asked){ .measure = m };
         collect_answers(j, ms, lacks_measures);
         job_measure_give_up(m);
-        return outcome_failed(&j->attempt.outcome) ? JOB_INTERRUPTED : JOB_DONE;
+        return outcome_failed(&j->attempt->outcome) ? JOB_INTERRUPTED : JOB_DONE;
 }
 
 enum job_step job_measure_begin(struct job *j, const struct pairs_nccl *nccl,
                                 struct job_measure **ret)
 {
-        *ret = job_measure_create(&j->cluster, nccl);
+        *ret = job_measure_create(j->cluster, nccl);
         job_measure_order_listen(*ret, ++j->orders.inspections, true);
         return await_measures(j, *ret, LISTEN_MS);
 }
@@ -572,14 +572,14 @@ void job_measure_end(struct job *j, struct job_measure *m)
 /* Does nothing while the answer to an earlier request is under way. */
 void job_ask_traces(struct job *j)
 {
-        const struct plan *plan = j->attempt.plan;
-        struct trace_fetch *t = j->config.traces;
+        const struct plan *plan = j->attempt->plan;
+        struct trace_fetch *t = j->config->traces;
 
         if (!t || trace_fetch_waits(t))
                 return;
         trace_fetch_begin(t, (size_t)plan->num_nodes);
-        for (size_t i = 0; i < j->cluster.n_nodes; i++) {
-                struct node *n = &j->cluster.nodes[i];
+        for (size_t i = 0; i < j->cluster->n_nodes; i++) {
+                struct node *n = &j->cluster->nodes[i];
 
                 if (!plan->nodes[i].n_ranks || n->ended || n->state < NODE_READY ||
                     n->state == NODE_FAILED)
@@ -594,19 +594,19 @@ static void on_traces_over(uv_timer_t *t)
 {
         struct job *j = t->data;
 
-        trace_fetch_cancel(j->config.traces);
+        trace_fetch_cancel(j->config->traces);
 }
 
 static void await_traces(struct job *j)
 {
-        while (trace_fetch_waits(j->config.traces))
+        while (trace_fetch_waits(j->config->traces))
                 uv_run(&j->loop, UV_RUN_ONCE);
 }
 
 /* A request under way is waited for first, since job_ask_traces() would do nothing meanwhile. */
 void job_fetch_traces(struct job *j)
 {
-        if (!j->config.traces || j->attempt.state == JOB_ENDED)
+        if (!j->config->traces || j->attempt->state == JOB_ENDED)
                 return;
         job_stop_limits(j);
         j->orders.fetching = true;
@@ -624,7 +624,7 @@ void job_fetch_traces(struct job *j)
 
 enum job_step job_hold_serve(struct job *j, const struct job_hold *h, struct error *err)
 {
-        struct job_holding *s = job_hold_begin(&j->cluster, h, err);
+        struct job_holding *s = job_hold_begin(j->cluster, h, err);
         struct job_asked asked = { 0 };
         enum job_step r = JOB_INTERRUPTED;
 
@@ -632,9 +632,9 @@ enum job_step job_hold_serve(struct job *j, const struct job_hold *h, struct err
                 return JOB_IMPOSSIBLE;
         asked.hold = job_hold_of(s);
         j->asked = &asked;
-        while (!outcome_failed(&j->attempt.outcome) && job_hold_goes_on(s, &r))
+        while (!outcome_failed(&j->attempt->outcome) && job_hold_goes_on(s, &r))
                 uv_run(&j->loop, UV_RUN_ONCE);
-        if (outcome_failed(&j->attempt.outcome))
+        if (outcome_failed(&j->attempt->outcome))
                 r = JOB_INTERRUPTED;
         job_hold_close(s);
         /* Late messages about prepared agents still come. */

@@ -91,21 +91,22 @@ struct job_asked {
 };
 
 struct job {
-        struct job_config config;
+        const struct job_config *config;
         uv_loop_t loop;
         uv_signal_t signals[JOB_SIGNALS];
         struct job_orders orders;
         struct {
-                uv_timer_t ticker; /* calls config.tick while nodes are connected */
-                uv_timer_t limit;  /* --timeout */
-                uv_timer_t stop;   /* the cause does not show, or nodes do not end */
-                uv_timer_t answer; /* to job_read_core() and job_fetch_traces() */
-                uv_timer_t leave;  /* files do not come, or agents do not leave */
+                uv_timer_t ticker;         /* calls config.tick while nodes are connected */
+                uv_timer_t limit;          /* --timeout */
+                uv_timer_t stop;           /* the cause does not show, or nodes do not end */
+                uv_timer_t answer;         /* to job_read_core() and job_fetch_traces() */
+                uv_timer_t leave;          /* files do not come, or agents do not leave */
+                unsigned char *late_looks; /* of @stop, by node: left before it is given up */
         } timers;
-        unsigned char *late_looks; /* by node: left before it is given up */
-        struct thread_pool *pool;  /* writes and reads files */
-        struct cluster cluster;
-        struct attempt attempt;
+        struct thread_pool *pool; /* writes and reads files */
+        const char *mpi;          /* of job_launch() */
+        struct cluster *cluster;
+        struct attempt *attempt;
         struct heartbeat *heartbeat;
         struct world_endpoints *endpoints;
         struct job_push *push; /* of the use of the last job_push() */

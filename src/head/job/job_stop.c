@@ -48,7 +48,7 @@ enum {
 /* A grace time of 0 is KILL at once. */
 static void stop_nodes(struct job *j, uint32_t grace_ms)
 {
-        for (struct node *n = NULL; (n = cluster_each_running(&j->cluster, n));) {
+        for (struct node *n = NULL; (n = cluster_each_running(j->cluster, n));) {
                 number_encode(&n->out, MSG_STOP, grace_ms);
                 node_flush(n);
         }
@@ -63,12 +63,12 @@ static void give_up_node(struct node *n)
 /* Whether only a reader of the output keeps the node from its end. */
 static bool waits_for_reader(const struct job *j, const struct node *n)
 {
-        const struct plan_node *p = &j->attempt.plan->nodes[n->index];
+        const struct plan_node *p = &j->attempt->plan->nodes[n->index];
 
-        if (!turns_ended(j->attempt.turns, n->index))
+        if (!turns_ended(j->attempt->turns, n->index))
                 return false;
         for (int i = 0; i < p->n_ranks; i++)
-                if (printer_holds(j->attempt.printer, p->ranks.v[i]))
+                if (printer_holds(j->attempt->printer, p->ranks.v[i]))
                         return true;
         return false;
 }
@@ -76,10 +76,10 @@ static bool waits_for_reader(const struct job *j, const struct node *n)
 /* Whether no rank is alive on any node that is left. */
 static bool all_ranks_ended(const struct job *j)
 {
-        if (!j->attempt.turns)
+        if (!j->attempt->turns)
                 return false;
-        for (struct node *n = NULL; (n = cluster_each_running(&j->cluster, n));)
-                if (!turns_ended(j->attempt.turns, n->index))
+        for (struct node *n = NULL; (n = cluster_each_running(j->cluster, n));)
+                if (!turns_ended(j->attempt->turns, n->index))
                         return false;
         return true;
 }
@@ -87,7 +87,7 @@ static bool all_ranks_ended(const struct job *j)
 /* Gives up nodes that were silent when the grace time ended. */
 static void give_up_silent(struct job *j)
 {
-        for (struct node *n = NULL; (n = cluster_each_running(&j->cluster, n));)
+        for (struct node *n = NULL; (n = cluster_each_running(j->cluster, n));)
                 if (n->silent_ns && !n->host->local)
                         node_break(n, LINK_TIMED_OUT,
                                    "did not answer while its ranks were being stopped");
@@ -100,23 +100,23 @@ static void on_late_look(uv_timer_t *t)
         struct job *j = t->data;
         int64_t silent_ms = MAX(SILENT_MS, 4 * (int64_t)heartbeat_interval_ms(j->heartbeat));
         int64_t since = clock_ns() - INT64_C(1000000) * silent_ms;
-        bool dumps = dump_files_arrive(j->attempt.dumps);
+        bool dumps = dump_files_arrive(j->attempt->dumps);
 
         give_up_silent(j);
-        for (struct node *n = NULL; (n = cluster_each_running(&j->cluster, n));)
+        for (struct node *n = NULL; (n = cluster_each_running(j->cluster, n));)
                 if (n->host->local && n->heard_ns < since)
                         return;
-        for (struct node *n = NULL; (n = cluster_each_running(&j->cluster, n));) {
+        for (struct node *n = NULL; (n = cluster_each_running(j->cluster, n));) {
                 if (dumps || waits_for_reader(j, n))
-                        j->late_looks[n->index] = LATE_LOOKS;
-                else if (!--j->late_looks[n->index])
+                        j->timers.late_looks[n->index] = LATE_LOOKS;
+                else if (!--j->timers.late_looks[n->index])
                         give_up_node(n);
         }
 }
 
 static void give_up_nodes(struct job *j)
 {
-        for (struct node *n = NULL; (n = cluster_each_running(&j->cluster, n));)
+        for (struct node *n = NULL; (n = cluster_each_running(j->cluster, n));)
                 give_up_node(n);
 }
 
@@ -125,16 +125,16 @@ static void on_hurry_tick(uv_timer_t *t)
 {
         struct job *j = t->data;
         struct job_orders *o = &j->orders;
-        bool filing = printer_is_filing(j->attempt.printer, HURRY_TICKS);
+        bool filing = printer_is_filing(j->attempt->printer, HURRY_TICKS);
 
         if (++o->hurry_ticks < HURRY_TICKS)
                 return;
         /* No reader holds output back, so the nodes have had their time. */
-        if (o->hurry_ticks == HURRY_TICKS && !printer_pending(j->attempt.printer))
+        if (o->hurry_ticks == HURRY_TICKS && !printer_pending(j->attempt->printer))
                 o->hurry_ticks = 2 * HURRY_TICKS;
         if (o->hurry_ticks >= 2 * HURRY_TICKS)
                 give_up_nodes(j);
-        printer_abandon(j->attempt.printer, !filing);
+        printer_abandon(j->attempt->printer, !filing);
         /* Files that go on taking bytes are waited for without a limit. */
         o->hurried = o->hurry_ticks >= 2 * HURRY_TICKS && !filing;
         if (o->hurried)
@@ -144,7 +144,7 @@ static void on_hurry_tick(uv_timer_t *t)
 /* KILL at once. */
 static void kill_now(struct job *j)
 {
-        if (!attempt_step(&j->attempt, JOB_EV_HURRY))
+        if (!attempt_step(j->attempt, JOB_EV_HURRY))
                 return;
         stop_nodes(j, 0);
         uv_timer_start(&j->timers.stop, on_hurry_tick, HURRY_TICK_MS, HURRY_TICK_MS);
@@ -160,8 +160,8 @@ static void describe_stop(const struct job *j, const struct cause *c, const char
         if (c->kind == CAUSE_ORDER)
                 job_order_name(j, c, to, size); /* the hang before it stands in the last line */
         else
-                outcome_brief(c, plan_rank_name(j->attempt.plan, c->rank, who),
-                              c->node >= 0 ? j->config.hosts->v[c->node].name : "", why, to, size);
+                outcome_brief(c, plan_rank_name(j->attempt->plan, c->rank, who),
+                              c->node >= 0 ? j->config->hosts->v[c->node].name : "", why, to, size);
         if (c->kind != CAUSE_ORDER || c->signal != SIGINT || !grace_ms || j->orders.command_pid ||
             all_ranks_ended(j))
                 return;
@@ -174,7 +174,7 @@ static void describe_stop(const struct job *j, const struct cause *c, const char
 /* `hnlaunch stop` may give another time than the options. */
 static uint64_t grace_of_stop(const struct job *j)
 {
-        return j->orders.grace ? j->orders.grace - 1 : (uint64_t)j->config.options->grace_ms;
+        return j->orders.grace ? j->orders.grace - 1 : (uint64_t)j->config->options->grace_ms;
 }
 
 /* Whether the end of the job has a message of its own on @c. */
@@ -198,14 +198,14 @@ static bool has_message(const struct cause *c)
 static void on_stop_lasts(uv_timer_t *t)
 {
         struct job *j = t->data;
-        const struct cause *c = &j->attempt.outcome.cause;
+        const struct cause *c = &j->attempt->outcome.cause;
         uint64_t late_ms = grace_of_stop(j) + LATE_LOOK_MS;
         char why[640], brief[320];
 
-        outcome_review(&j->attempt.outcome, j->attempt.plan, attempt_newest_stderr, &j->attempt);
+        outcome_review(&j->attempt->outcome, j->attempt->plan, attempt_newest_stderr, j->attempt);
         job_sentence(j, c, why, sizeof(why));
         describe_stop(j, c, why, 0, brief, sizeof(brief));
-        if (!j->config.options->quiet)
+        if (!j->config->options->quiet)
                 say("hnlaunch: stopping all ranks: %s\n", brief);
         uv_timer_start(t, on_late_look, late_ms - MIN(late_ms, (uint64_t)LASTS_MS), LATE_LOOK_MS);
 }
@@ -218,22 +218,22 @@ static void stop_job(struct job *j, const struct cause *c, const char *why)
         bool later = has_message(c);
         char brief[320];
 
-        if (!attempt_step(&j->attempt, JOB_EV_STOP))
+        if (!attempt_step(j->attempt, JOB_EV_STOP))
                 return;
         describe_stop(j, c, why, grace_ms, brief, sizeof(brief));
         j->orders.held = false;
-        j->attempt.outcome.stopped_ns = clock_ns();
-        events_emit(j->cluster.events, (struct event){ .kind = EVENT_STOP,
-                                                       .node = -1,
-                                                       .rank = -1,
-                                                       .text = why,
-                                                       .brief = later ? NULL : brief });
-        if (j->attempt.stores)
-                world_servers_stop_requested(j->attempt.stores, why);
-        if (j->attempt.printer)
-                printer_drop_bars(j->attempt.printer);
+        j->attempt->outcome.stopped_ns = clock_ns();
+        events_emit(j->cluster->events, (struct event){ .kind = EVENT_STOP,
+                                                        .node = -1,
+                                                        .rank = -1,
+                                                        .text = why,
+                                                        .brief = later ? NULL : brief });
+        if (j->attempt->stores)
+                world_servers_stop_requested(j->attempt->stores, why);
+        if (j->attempt->printer)
+                printer_drop_bars(j->attempt->printer);
         stop_nodes(j, (uint32_t)grace_ms);
-        memset(j->late_looks, LATE_LOOKS, j->cluster.n_nodes);
+        memset(j->timers.late_looks, LATE_LOOKS, j->cluster->n_nodes);
         if (later)
                 uv_timer_start(&j->timers.stop, on_stop_lasts, LASTS_MS, 0);
         else
@@ -244,9 +244,9 @@ static void stop_job(struct job *j, const struct cause *c, const char *why)
 /* Looks where the ranks are; job_end_look() stops them. False: no look is possible. */
 static bool look_before_stop(struct job *j)
 {
-        j->orders.looked_at = j->attempt.number;
-        return j->attempt.state == JOB_RUNNING && !j->config.options->quiet && j->config.why.last &&
-               j->config.why.last(j->config.why.ctx);
+        j->orders.looked_at = j->attempt->number;
+        return j->attempt->state == JOB_RUNNING && !j->config->options->quiet &&
+               j->config->why.last && j->config->why.last(j->config->why.ctx);
 }
 
 /* No rank has failed of its own within the time, as far as is known. */
@@ -254,7 +254,7 @@ static void on_hold_over(uv_timer_t *t)
 {
         struct job *j = t->data;
 
-        outcome_review(&j->attempt.outcome, j->attempt.plan, attempt_newest_stderr, &j->attempt);
+        outcome_review(&j->attempt->outcome, j->attempt->plan, attempt_newest_stderr, j->attempt);
         job_end_look(j);
 }
 
@@ -262,38 +262,38 @@ static void on_hold_over(uv_timer_t *t)
  */
 static bool waits_for_start(const struct job *j)
 {
-        return j->attempt.outcome.cause.kind == CAUSE_REFUSED && j->attempt.turns &&
-               !turns_any_started(j->attempt.turns) && !turns_all_refused(j->attempt.turns);
+        return j->attempt->outcome.cause.kind == CAUSE_REFUSED && j->attempt->turns &&
+               !turns_any_started(j->attempt->turns) && !turns_all_refused(j->attempt->turns);
 }
 
 /* Whether there is no rank to stop: all nodes have refused their orders. Agents that have not got
  * all of their orders have to be stopped even then. */
 static bool has_nothing_to_stop(const struct job *j)
 {
-        return j->attempt.outcome.cause.kind == CAUSE_REFUSED && j->attempt.turns &&
-               turns_all_refused(j->attempt.turns) && job_roles_have_begun(j->roles);
+        return j->attempt->outcome.cause.kind == CAUSE_REFUSED && j->attempt->turns &&
+               turns_all_refused(j->attempt->turns) && job_roles_have_begun(j->roles);
 }
 
 /* Whether the stop waits: TERM would hide the reason or the code of the rank from which the
  * failures so far follow, or the answers of nodes that cannot start the program either. */
 static bool hold_stop(struct job *j)
 {
-        const struct outcome *o = &j->attempt.outcome;
+        const struct outcome *o = &j->attempt->outcome;
         bool starts = waits_for_start(j);
         uint64_t limit_ms = starts ? HOLD_START_MS : o->cause.echo ? HOLD_MS : HOLD_REASON_MS;
 
-        if (j->attempt.state != JOB_RUNNING ||
-            (!starts && !outcome_may_follow(o, j->attempt.plan->world_size, clock_ns(),
-                                            attempt_newest_stderr, &j->attempt)))
+        if (j->attempt->state != JOB_RUNNING ||
+            (!starts && !outcome_may_follow(o, j->attempt->plan->world_size, clock_ns(),
+                                            attempt_newest_stderr, j->attempt)))
                 return false;
         if (j->orders.held)
                 return true;
         log_line(LOG_DEBUG, "the stop waits for %s",
                  starts ? "the other nodes" : "the rank from which the failures follow");
         j->orders.held = true;
-        j->orders.looked_at = j->attempt.number;
+        j->orders.looked_at = j->attempt->number;
         uv_timer_start(&j->timers.stop, on_hold_over,
-                       MIN(limit_ms, (uint64_t)j->config.options->grace_ms), 0);
+                       MIN(limit_ms, (uint64_t)j->config->options->grace_ms), 0);
         return true;
 }
 
@@ -303,13 +303,13 @@ static bool hold_stop(struct job *j)
 void job_failed(void *ctx, bool is_cause)
 {
         struct job *j = ctx;
-        const struct cause *c = &j->attempt.outcome.cause;
+        const struct cause *c = &j->attempt->outcome.cause;
         char why[640];
 
         /* With --on-failure continue the end of a rank stops no other rank. */
         if ((!is_cause && !j->orders.held) ||
-            (j->config.options->on_failure == FAILURE_CONTINUE &&
-             job_state_runs(j->attempt.state) &&
+            (j->config->options->on_failure == FAILURE_CONTINUE &&
+             job_state_runs(j->attempt->state) &&
              (c->kind == CAUSE_EXIT || c->kind == CAUSE_UNFINALIZED || c->kind == CAUSE_SIGNAL)))
                 return;
         if (job_drain_failed(j->orders.drain) || (c->waited && look_before_stop(j)))
@@ -335,9 +335,9 @@ void job_rank_started(struct job *j)
 /* While a host is drained, rank 0 may exit with 0 because it has saved. */
 void job_rank_succeeded(struct job *j, int rank)
 {
-        struct attempt *a = &j->attempt;
+        struct attempt *a = j->attempt;
 
-        if (rank || j->config.options->success != SUCCESS_RANK0 || a->state != JOB_RUNNING ||
+        if (rank || j->config->options->success != SUCCESS_RANK0 || a->state != JOB_RUNNING ||
             job_drain_any(j->orders.drain))
                 return;
         job_finish(j, "rank 0 has exited with 0 (--ends-with rank0)");
@@ -346,11 +346,11 @@ void job_rank_succeeded(struct job *j, int rank)
 void job_finish(void *ctx, const char *why)
 {
         struct job *j = ctx;
-        struct outcome *o = &j->attempt.outcome;
+        struct outcome *o = &j->attempt->outcome;
 
         /* First, so that the ends of stopped ranks are no failures. */
         outcome_decide(o);
-        if (o->exited < (size_t)j->attempt.plan->world_size)
+        if (o->exited < (size_t)j->attempt->plan->world_size)
                 stop_job(j, &o->cause, why);
         else if (j->roles) /* an agent may wait for more orders (--restart-scope) */
                 stop_nodes(j, (uint32_t)grace_of_stop(j));
@@ -382,14 +382,14 @@ void job_blame(struct job *j, const struct why_finding *f)
 
         job_drop_culprit(j);
         j->orders.culprit = c;
-        c->attempt = j->attempt.number;
+        c->attempt = j->attempt->number;
         c->rank = f->culprit;
-        c->node = c->rank < 0 ? -1 : j->attempt.plan->ranks[c->rank].node;
+        c->node = c->rank < 0 ? -1 : j->attempt->plan->ranks[c->rank].node;
         c->odd = f->outliers.n ? f->outliers.v[0] : -1;
         c->brief = f->brief ? xstrdup(f->brief) : NULL;
         c->finding = xstrdup(f->text);
         if (f->brief)
-                outcome_blame(&j->attempt.outcome, c->rank, c->node, f->brief);
+                outcome_blame(&j->attempt->outcome, c->rank, c->node, f->brief);
 }
 
 /* Emits EVENT_HANG for the newest finding, once. */
@@ -399,7 +399,7 @@ static void emit_hang(struct job *j, int64_t ms)
 
         if (!c || !c->finding)
                 return;
-        cluster_emit(&j->cluster, EVENT_HANG, -1, c->odd, ms, c->finding);
+        cluster_emit(j->cluster, EVENT_HANG, -1, c->odd, ms, c->finding);
         free(c->finding);
         c->finding = NULL;
 }
@@ -408,7 +408,7 @@ const char *job_hang_cause(const struct job *j, int *ret_rank)
 {
         const struct culprit *c = j->orders.culprit;
 
-        if (!c || !c->brief || c->attempt != j->attempt.number ||
+        if (!c || !c->brief || c->attempt != j->attempt->number ||
             !job_status_still_hangs(j->status))
                 return NULL;
         *ret_rank = c->rank;
@@ -421,7 +421,7 @@ void job_stop_for(void *ctx, const struct cause *c)
         struct job *j = ctx;
         char why[640];
 
-        attempt_fail(&j->attempt, c);
+        attempt_fail(j->attempt, c);
         job_sentence(j, c, why, sizeof(why)); /* is no cause if ranks have failed before */
         stop_job(j, c, why);
 }
@@ -440,16 +440,16 @@ static char *read_final_words(void *ctx, int rank, struct burst *ret)
 
 int job_find_told(struct job *j, char *to, size_t size)
 {
-        const struct plan *plan = j->attempt.plan;
+        const struct plan *plan = j->attempt->plan;
         struct cause told;
         char who[PLAN_RANK_NAME_MAX];
 
-        if (!j->attempt.printer || !outcome_find_told(&j->attempt.outcome, plan->world_size,
-                                                      read_final_words, &j->attempt, &told))
+        if (!j->attempt->printer || !outcome_find_told(&j->attempt->outcome, plan->world_size,
+                                                       read_final_words, j->attempt, &told))
                 return -1;
         snprintf(to, size, "%s on %.100s has not ended after %.390s",
                  plan_rank_name(plan, told.rank, who),
-                 j->config.hosts->v[plan->ranks[told.rank].node].name, told.text);
+                 j->config->hosts->v[plan->ranks[told.rank].node].name, told.text);
         return told.rank;
 }
 
@@ -461,21 +461,21 @@ static bool blame_told_rank(struct job *j, struct cause *c)
 
         if (rank < 0)
                 return false;
-        cause_blame(c, rank, j->attempt.plan->ranks[rank].node, text);
+        cause_blame(c, rank, j->attempt->plan->ranks[rank].node, text);
         return true;
 }
 
 void job_ordered(struct job *j, enum cause_kind kind, int number, const char *text)
 {
-        struct cause c = attempt_cause(&j->attempt, kind);
+        struct cause c = attempt_cause(j->attempt, kind);
         const char *hang;
         int culprit;
 
         /* After an order no other attempt begins, except after a hang with --on-hang restart. */
-        if (kind != CAUSE_HANG || j->config.options->on_hang != HANG_RESTART) {
+        if (kind != CAUSE_HANG || j->config->options->on_hang != HANG_RESTART) {
                 j->orders.ended_by = kind == CAUSE_ORDER && !j->orders.command_pid ? number : -1;
-                if (j->attempt.outcome.cause.kind == CAUSE_DRAIN)
-                        outcome_excuse(&j->attempt.outcome); /* the order ends the run */
+                if (j->attempt->outcome.cause.kind == CAUSE_DRAIN)
+                        outcome_excuse(&j->attempt->outcome); /* the order ends the run */
         }
         if (kind == CAUSE_ORDER)
                 c.signal = number;
@@ -500,7 +500,7 @@ void job_signal_caught(uv_signal_t *s, int signo)
 /* Between two attempts no node runs ranks, and the signal reaches nothing. */
 void job_signal_ranks(struct job *j, int signo)
 {
-        for (struct node *n = NULL; (n = cluster_each_running(&j->cluster, n));) {
+        for (struct node *n = NULL; (n = cluster_each_running(j->cluster, n));) {
                 number_encode(&n->out, MSG_SIGNAL, (uint32_t)signo);
                 node_flush(n);
         }
@@ -515,14 +515,14 @@ void job_order_signal(struct job *j, int signo, const char *role, const struct r
                 snprintf(by, sizeof(by), " (pid %d)", pid);
         snprintf(text, sizeof(text), "hnlaunch signal%s sent %s%s%.60s", by,
                  outcome_signal_name(signo), role ? " to role " : "", role ? role : "");
-        events_emit(j->config.events, (struct event){ .kind = EVENT_SIGNAL,
-                                                      .node = -1,
-                                                      .rank = -1,
-                                                      .value = signo,
-                                                      .text = text });
+        events_emit(j->config->events, (struct event){ .kind = EVENT_SIGNAL,
+                                                       .node = -1,
+                                                       .rank = -1,
+                                                       .value = signo,
+                                                       .text = text });
         j->orders.sent_ns[signo] = clock_ns();
         for (size_t i = 0; role && i < n; i++)
-                cluster_signal_ranks(&j->cluster,
+                cluster_signal_ranks(j->cluster,
                                      &(struct ranks_signal){ .signo = (uint32_t)signo,
                                                              .first = (uint32_t)spans[i].first,
                                                              .n = (uint32_t)spans[i].size });
@@ -533,7 +533,7 @@ void job_order_signal(struct job *j, int signo, const char *role, const struct r
 /* Whether the ranks are being stopped for another attempt without a host. */
 static bool is_drained(const struct job *j)
 {
-        return j->attempt.outcome.cause.kind == CAUSE_DRAIN;
+        return j->attempt->outcome.cause.kind == CAUSE_DRAIN;
 }
 
 /* A second order kills at once, as a second Ctrl-C does, unless the first stop was that of a
@@ -543,7 +543,7 @@ void job_order_stop(struct job *j, int64_t grace_ms, int pid)
         if (grace_ms >= 0)
                 j->orders.grace = 1 + (uint64_t)MIN(grace_ms, INT64_C(1) << 31);
         j->orders.ended_by = -1;
-        if (job_state_stops(j->attempt.state) && !is_drained(j)) {
+        if (job_state_stops(j->attempt->state) && !is_drained(j)) {
                 kill_now(j);
                 return;
         }
@@ -559,21 +559,21 @@ int job_drain_host(struct job *j, size_t node, int64_t in_ms, const char *by, st
 
 void job_settle_drain(struct job *j)
 {
-        struct cause c = attempt_cause(&j->attempt, CAUSE_ORDER);
+        struct cause c = attempt_cause(j->attempt, CAUSE_ORDER);
 
         if (!job_drain_was_end(j->orders.drain))
                 return;
         log_line(LOG_WARN, "all agents got SIGTERM: the run ends, and no host is drained");
-        outcome_excuse(&j->attempt.outcome);
+        outcome_excuse(&j->attempt->outcome);
         c.signal = SIGTERM;
-        outcome_happened(&j->attempt.outcome, &c);
+        outcome_happened(&j->attempt->outcome, &c);
 }
 
 /* SIGTERM, as managers and clouds send it, is a notice to save. Ctrl-C and `hnlaunch stop` are
  * not. */
 bool job_saved(const struct job *j)
 {
-        const struct cause *c = &j->attempt.outcome.cause;
+        const struct cause *c = &j->attempt->outcome.cause;
         bool ordered = c->kind == CAUSE_ORDER && c->signal == SIGTERM && !j->orders.command_pid;
         bool drained =
                 c->kind == CAUSE_DRAIN && (!j->orders.ended_by || j->orders.ended_by == SIGTERM);
@@ -588,11 +588,11 @@ const char *job_drained_by(const struct job *j, size_t node)
 
 bool job_outlive_terminal(struct job *j)
 {
-        if (!j->config.hung_up)
+        if (!j->config->hung_up)
                 return false;
         stdin_pump_leave_terminal(j->stdin_pump);
         j->orders.hung_up = true;
-        j->config.hung_up(j->config.say_ctx);
+        j->config->hung_up(j->config->say_ctx);
         return true;
 }
 
@@ -601,7 +601,7 @@ bool job_outlive_terminal(struct job *j)
  * TERM to hnlaunch and to the agents, and KILL later. */
 static void signal_again(struct job *j, int signo, enum stop_order order)
 {
-        bool managed = program_link_is_managed(j->config.options->via);
+        bool managed = program_link_is_managed(j->config->options->via);
 
         j->orders.ended_by = signo;
         if (signo == SIGINT || (order == STOP_ORDER_AGAIN && !managed) ||
@@ -634,15 +634,15 @@ static void order_end(struct job *j, int signo)
                 log_line(LOG_INFO, "SIG%s: of the same cause as the signal before",
                          sigabbrev_np(signo));
         else if (j->orders.fetching)
-                trace_fetch_cancel(j->config.traces);
-        else if (j->attempt.core.waits)
-                j->attempt.core.waits = false;
-        else if (pull_waits(j->config.pull))
-                pull_cancel(j->config.pull, "interrupted");
-        else if (j->attempt.state == JOB_LEAVING)
-                attempt_step(&j->attempt, JOB_EV_GONE); /* ends the wait for the agents */
-        else if (j->attempt.outcome.cause.kind == CAUSE_ORDER ||
-                 (job_state_stops(j->attempt.state) && !is_drained(j)))
+                trace_fetch_cancel(j->config->traces);
+        else if (j->attempt->core.waits)
+                j->attempt->core.waits = false;
+        else if (pull_waits(j->config->pull))
+                pull_cancel(j->config->pull, "interrupted");
+        else if (j->attempt->state == JOB_LEAVING)
+                attempt_step(j->attempt, JOB_EV_GONE); /* ends the wait for the agents */
+        else if (j->attempt->outcome.cause.kind == CAUSE_ORDER ||
+                 (job_state_stops(j->attempt->state) && !is_drained(j)))
                 signal_again(j, signo, order);
         else
                 stop_by_signal(j, signo);
@@ -680,38 +680,38 @@ static void forward_usr_signal(struct job *j, struct node *n, int signo)
 /* The node goes: its ranks have the grace time as all others, and it is not used again. */
 static void take_leave(struct job *j, struct node *n, int signo)
 {
-        struct cause c = attempt_cause(&j->attempt, CAUSE_NODE);
+        struct cause c = attempt_cause(j->attempt, CAUSE_NODE);
 
         if (n->signals.leaves || n->state != NODE_RUNNING)
                 return;
         n->signals.leaves = true;
         c.node = n->index;
         snprintf(c.text, sizeof(c.text), "its agent was ended (%s)", strsignal(signo));
-        cluster_emit(&j->cluster, EVENT_NODE_LOST, n->index, -1, 0, c.text);
-        if (job_state_stops(j->attempt.state))
+        cluster_emit(j->cluster, EVENT_NODE_LOST, n->index, -1, 0, c.text);
+        if (job_state_stops(j->attempt->state))
                 log_line(LOG_WARN, "lost %s while its ranks were being stopped: %s", n->host->name,
                          c.text);
         else
-                attempt_fail(&j->attempt, &c);
+                attempt_fail(j->attempt, &c);
 }
 
 /* Without a manager, what signals an agent of this machine (the end of a login session, Slurm) has
  * signalled this hnlaunch, too, or, of a node that has dialled in, the hnlaunch there. */
 static void take_end_signal(struct job *j, struct node *n, int signo)
 {
-        bool managed = program_link_is_managed(j->config.options->via);
+        bool managed = program_link_is_managed(j->config->options->via);
         enum drain_signal drain = DRAIN_NO;
 
-        if (signo == SIGTERM && (managed || (!n->host->local && !j->config.dial_in)))
+        if (signo == SIGTERM && (managed || (!n->host->local && !j->config->dial_in)))
                 drain = job_drain_signalled(j->orders.drain, (size_t)n->index);
         if (drain == DRAIN_ALL)
                 job_signal(j, signo);
         if (drain != DRAIN_NO)
                 return;
         if (!managed && !n->host->local) {
-                if (!j->config.dial_in)
+                if (!j->config->dial_in)
                         take_leave(j, n, signo);
-        } else if (j->attempt.state == JOB_RUNNING) {
+        } else if (j->attempt->state == JOB_RUNNING) {
                 job_signal(j, signo); /* the others of one order change nothing */
         }
 }
@@ -726,14 +726,14 @@ int job_agent_signal(struct job *j, struct node *n, const struct frame *f, struc
                 take_end_signal(j, n, (int)signo);
         else if (signo != SIGUSR1 && signo != SIGUSR2)
                 return err_set(err, EPROTO, "malformed SIGNAL message");
-        else if (program_link_is_managed(j->config.options->via))
+        else if (program_link_is_managed(j->config->options->via))
                 forward_usr_signal(j, n, (int)signo);
         return 0;
 }
 
 void job_hangs(struct job *j)
 {
-        const struct options *o = j->config.options;
+        const struct options *o = j->config->options;
 
         emit_hang(j, o->hang_after_ms);
         if (o->on_hang != HANG_REPORT)
@@ -745,7 +745,7 @@ void job_hangs(struct job *j)
 static void describe_time_limit(const struct job *j, char *to, size_t size)
 {
         snprintf(to, size, "time limit of %s reached (--timeout)",
-                 rank_span((uint64_t)j->config.options->timeout_ms).text);
+                 rank_span((uint64_t)j->config->options->timeout_ms).text);
 }
 
 static void reach_time_limit(struct job *j)
@@ -760,7 +760,7 @@ static void reach_time_limit(struct job *j)
 static void look_before_limit(void *ctx)
 {
         struct job *j = ctx;
-        struct cause c = attempt_cause(&j->attempt, CAUSE_TIMEOUT);
+        struct cause c = attempt_cause(j->attempt, CAUSE_TIMEOUT);
 
         if (!look_before_stop(j)) {
                 reach_time_limit(j);
@@ -768,7 +768,7 @@ static void look_before_limit(void *ctx)
         }
         describe_time_limit(j, c.text, sizeof(c.text));
         blame_told_rank(j, &c);
-        outcome_happened(&j->attempt.outcome, &c);
+        outcome_happened(&j->attempt->outcome, &c);
 }
 
 /* Meanwhile all ranks may have ended, and another attempt may have begun. */
@@ -776,10 +776,10 @@ void job_end_look(struct job *j)
 {
         char why[640];
 
-        if (!job_state_runs(j->attempt.state) || j->attempt.number != j->orders.looked_at)
+        if (!job_state_runs(j->attempt->state) || j->attempt->number != j->orders.looked_at)
                 return;
-        job_sentence(j, &j->attempt.outcome.cause, why, sizeof(why));
-        stop_job(j, &j->attempt.outcome.cause, why);
+        job_sentence(j, &j->attempt->outcome.cause, why, sizeof(why));
+        stop_job(j, &j->attempt->outcome.cause, why);
 }
 
 /* Another attempt is ruled out first: all ranks may end during the look that follows. */
@@ -790,7 +790,7 @@ void job_time_is_over(uv_timer_t *t)
         j->orders.ended_by = -1;
         if (all_ranks_ended(j))
                 return; /* a reader may take its time */
-        if (j->attempt.state == JOB_RUNNING && !j->config.options->quiet)
+        if (j->attempt->state == JOB_RUNNING && !j->config->options->quiet)
                 job_status_show_last(j->status, look_before_limit, j);
         else
                 reach_time_limit(j);

@@ -102,7 +102,7 @@ static void run_attempt(struct launch *l)
                 .unset = &l->unset,
                 .cwd = l->cwd,
                 .cwd_given = l->o.chdir != NULL,
-                .mpi = l->o.mpi == MPI_NONE ? "" : l->config.mpi,
+                .mpi = l->o.mpi == MPI_NONE ? "" : l->mpi,
                 .programs = l->programs,
                 .n_programs = l->n_programs,
                 .output = { .dir = run_dir_path(l->run.dir),

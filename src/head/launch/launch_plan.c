@@ -101,8 +101,8 @@ static void choose_mpi(struct launch *l, size_t first, const char *library_path)
                         mpi_search(&found, p->argv->v, p->cwd ? p->cwd : l->cwd, library_path);
         }
         mpi = libs->name ? libs->name : found.script ? "mpi4py" : "";
-        if (!*l->config.mpi)
-                snprintf(l->config.mpi, sizeof(l->config.mpi), "%s", mpi);
+        if (!*l->mpi)
+                snprintf(l->mpi, sizeof(l->mpi), "%s", mpi);
         if (kind == MPI_NONE && *mpi && is_new)
                 warn_of_lone_ranks(l, libs->name ? found.program : found.script, mpi, ranks);
         else if (libs->of[0] && libs->of[1] && is_new)
@@ -116,7 +116,7 @@ static void choose_mpis(struct launch *l)
         CLEANUP(free_textp) char *library_path = find_library_path(l);
         size_t before = l->diags.n;
 
-        *l->config.mpi = '\0';
+        *l->mpi = '\0';
         for (size_t i = 0; i < l->n_programs; i++) {
                 size_t first = 0;
 

@@ -98,6 +98,7 @@ struct launch {
         char *agent;
         struct job_program *programs; /* owned, with env and cwd */
         size_t n_programs;
+        char mpi[64]; /* of a program that has several ranks; "" = none known */
         struct job_config config;
         struct run_view run; /* ranks, job, dir, progress and socket are owned */
         struct launch_end end;
