@@ -76,9 +76,13 @@ bool scale_check(struct scale *s, struct job *job, const struct hosts *hosts,
 {
         struct strv argv = { 0 };
         struct job_program program = { .argv = &argv };
-        struct launch l = { .o = *o,
+        struct options options = *o;
+        struct job_config config = { 0 };
+        struct run_view run = { .job = job };
+        struct launch l = { .o = &options,
                             .hosts = *hosts,
-                            .run = { .job = job },
+                            .config = &config,
+                            .run = &run,
                             .cwd = (char *)"/home/alice",
                             .programs = &program,
                             .n_programs = 1 };

@@ -48,7 +48,7 @@ struct detach {
 static void release_output(struct detach *a)
 {
         uv_timer_stop(&a->limit);
-        job_release_output(a->launch->run.job);
+        job_release_output(a->launch->run->job);
 }
 
 static void on_room(uv_async_t *h)
@@ -71,12 +71,12 @@ static void tell_room(void *ctx)
 /* Makes the records the only place of the output, once. */
 static void stand_alone(struct detach *a)
 {
-        struct recorder *r = run_dir_recorder(a->launch->run.dir);
-        uv_loop_t *loop = job_loop(a->launch->run.job);
+        struct recorder *r = run_dir_recorder(a->launch->run->dir);
+        uv_loop_t *loop = job_loop(a->launch->run->job);
 
-        if (a->launch->run.detached)
+        if (a->launch->run->detached)
                 return;
-        a->launch->run.detached = true;
+        a->launch->run->detached = true;
         if (!r || uv_async_init(loop, &a->room, on_room) < 0)
                 return;
         uv_timer_init(loop, &a->limit);
@@ -115,7 +115,7 @@ static void on_hang_up(void *ctx)
 {
         struct launch *l = ctx;
 
-        if (l->run.detached)
+        if (l->run->detached)
                 return;
         leave_streams(false);
         setsid(); /* fails for the leader of a process group, which has no terminal any longer */
@@ -139,7 +139,7 @@ static int await_start(struct launch *l, pid_t child, int report)
 {
         static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
         struct sigaction forward = { .sa_sigaction = forward_signal, .sa_flags = SA_SIGINFO };
-        char id[sizeof(l->config.run_id)] = "";
+        char id[sizeof(l->config->run_id)] = "";
         int status = 0;
         ssize_t n;
 
@@ -153,11 +153,11 @@ static int await_start(struct launch *l, pid_t child, int report)
                 /* A script reads the id from standard output. */
                 if (!isatty(STDOUT_FILENO))
                         printf("%s\n", id);
-                if (!l->o.quiet && l->o.command == COMMAND_HOLD)
+                if (!l->o->quiet && l->o->command == COMMAND_HOLD)
                         say("hnlaunch: hold %s is ready: runs on the same hosts start on it; "
                             "hnlaunch release %s ends it\n",
                             id, id);
-                else if (!l->o.quiet)
+                else if (!l->o->quiet)
                         say("hnlaunch: run %s goes on without this terminal: hnlaunch attach %s\n",
                             id, id);
                 return 0;
@@ -193,8 +193,7 @@ static void leave_out_role(struct detach *a, const char *role)
         const struct plan *plan = &a->launch->plan;
 
         for (int i = 0; i < plan->world_size; i++)
-                if (!strcmp(options_role(&a->launch->o, (size_t)plan->ranks[i].program)->name,
-                            role))
+                if (!strcmp(options_role(a->launch->o, (size_t)plan->ranks[i].program)->name, role))
                         count_start(a, i);
 }
 
@@ -205,7 +204,7 @@ static void leave_terminal(struct launch *l)
 
         prctl(PR_SET_PDEATHSIG, 0);
         setsid();
-        if (write(a->report, l->config.run_id, strlen(l->config.run_id)) < 0)
+        if (write(a->report, l->config->run_id, strlen(l->config->run_id)) < 0)
                 log_line(LOG_INFO, "the hnlaunch that waits was killed, this one goes on");
         fd_close(a->report);
         a->report = -1;
@@ -247,15 +246,15 @@ static void warn_of_logind(struct launch *l)
 bool detach_begin(struct launch *l, int *ret_code)
 {
         enum alloc_from from = alloc_find(environ);
-        bool holds = l->o.command == COMMAND_HOLD, leaves = l->o.detach || holds;
+        bool holds = l->o->command == COMMAND_HOLD, leaves = l->o->detach || holds;
         struct detach *a;
         int report[2] = { -1, -1 };
         struct error err;
         pid_t pid = 0;
 
-        if (!holds && (l->o.command != COMMAND_RUN || (!leaves && l->o.on_hup == HUP_STOP)))
+        if (!holds && (l->o->command != COMMAND_RUN || (!leaves && l->o->on_hup == HUP_STOP)))
                 return false;
-        if (l->o.detach && !holds && from != ALLOC_NONE) {
+        if (l->o->detach && !holds && from != ALLOC_NONE) {
                 diag_help(
                         diag_add(&l->diags, HN_DETACH_IN_ALLOCATION, EX_USAGE,
                                  "--detach inside an allocation of %s", alloc_title(from)),
@@ -290,7 +289,7 @@ bool detach_begin(struct launch *l, int *ret_code)
         *a = (struct detach){ .launch = l, .report = report[1] };
         l->streams.detach = a;
         if (!holds)
-                l->config.hung_up = on_hang_up;
+                l->config->hung_up = on_hang_up;
         if (leaves) {
                 /* A killed parent takes a launch along until all ranks are started: see
                  * on_launch_event(). */
@@ -303,7 +302,7 @@ bool detach_begin(struct launch *l, int *ret_code)
 
 void detach_records(struct launch *l)
 {
-        if (l->o.detach)
+        if (l->o->detach)
                 stand_alone(l->streams.detach);
 }
 

@@ -28,7 +28,7 @@ static enum job_step prepare_attempt(struct launch *l, struct error *err, bool *
 
         *ret_pushed = r == JOB_DONE;
         if (r == JOB_DONE)
-                r = job_open_endpoint(l->run.job, &l->plan, err);
+                r = job_open_endpoint(l->run->job, &l->plan, err);
         if (r == JOB_DONE)
                 launch_roles_fill(l);
         return r;
@@ -38,9 +38,9 @@ static enum job_step prepare_attempt(struct launch *l, struct error *err, bool *
 static void report_unprepared(struct launch *l, bool pushed)
 {
         if (!pushed)
-                report_push(&l->diags, l->run.job, &l->hosts, false);
+                report_push(&l->diags, l->run->job, &l->hosts, false);
         else
-                report_endpoint(&l->diags, l->run.job, &l->hosts, &l->o);
+                report_endpoint(&l->diags, l->run->job, &l->hosts, l->o);
 }
 
 /* Prepares the first attempt. Returns 0, or the exit code. */
@@ -87,9 +87,9 @@ static bool prepare_again(struct launch *l)
         if (r == JOB_NODES_UNFIT)
                 report_unprepared(l, pushed);
         if (r != JOB_DONE && r != JOB_INTERRUPTED)
-                job_unreachable(l->run.job, *err.text ? err.text
-                                            : pushed  ? "cannot open the store's endpoint"
-                                                      : "cannot push files to it");
+                job_unreachable(l->run->job, *err.text ? err.text
+                                             : pushed  ? "cannot open the store's endpoint"
+                                                       : "cannot push files to it");
         return r == JOB_DONE;
 }
 
@@ -101,34 +101,34 @@ static void run_attempt(struct launch *l)
                 .env = &l->env,
                 .unset = &l->unset,
                 .cwd = l->cwd,
-                .cwd_given = l->o.chdir != NULL,
-                .mpi = l->o.mpi == MPI_NONE ? "" : l->mpi,
+                .cwd_given = l->o->chdir != NULL,
+                .mpi = l->o->mpi == MPI_NONE ? "" : l->mpi,
                 .programs = l->programs,
                 .n_programs = l->n_programs,
-                .output = { .dir = run_dir_path(l->run.dir),
-                            .dir_fd = run_dir_fd(l->run.dir),
+                .output = { .dir = run_dir_path(l->run->dir),
+                            .dir_fd = run_dir_fd(l->run->dir),
                             .label = launch_setup_choose_label(l),
                             .shown = l->streams.shown,
-                            .raw = l->o.raw,
-                            .timestamps = l->o.timestamps,
+                            .raw = l->o->raw,
+                            .timestamps = l->o->timestamps,
                             .fold = launch_setup_folds(l),
                             .erase = launch_setup_understands_escapes(),
-                            .live = progress_draws_live(l->run.progress),
+                            .live = progress_draws_live(l->run->progress),
                             .bare = launch_pty_rank(l),
-                            .color = l->run.color,
-                            .color_anywhere = l->o.color == YES,
+                            .color = l->run->color,
+                            .color_anywhere = l->o->color == YES,
                             .record = records_put_output,
                             .record_ctx = l },
-                .on_stderr = l->o.json && !l->o.json_file,
+                .on_stderr = l->o->json && !l->o->json_file,
                 .stdin_fd = l->streams.stdin_fd,
-                .stdin_rank = l->streams.pty ? launch_pty_rank(l) : launch_setup_stdin_rank(&l->o),
+                .stdin_rank = l->streams.pty ? launch_pty_rank(l) : launch_setup_stdin_rank(l->o),
                 .terminal = launch_pty_describe(l),
         };
 
-        progress_run(l->run.progress, job_loop(l->run.job), l->run.ranks, &l->hosts);
-        job_launch(l->run.job, &order);
+        progress_run(l->run->progress, job_loop(l->run->job), l->run->ranks, &l->hosts);
+        job_launch(l->run->job, &order);
         records_open(l);
-        job_wait(l->run.job);
+        job_wait(l->run->job);
 }
 
 int launch_run_attempts(struct launch *l)
@@ -157,14 +157,14 @@ int launch_run_attempts(struct launch *l)
         /* No rank is left to read keys: with the terminal restored, Ctrl-C is a signal again. */
         launch_pty_close(l);
         /* Core files, traces and pulled files come from the agents: all before job_leave(). */
-        job_read_core(l->run.job);
-        watchers_ending(l->run.watchers);
-        if (l->config.pull) {
-                if (!l->o.quiet)
+        job_read_core(l->run->job);
+        watchers_ending(l->run->watchers);
+        if (l->config->pull) {
+                if (!l->o->quiet)
                         say("hnlaunch: bringing files home (--pull); Ctrl-C leaves them on the "
                             "nodes\n");
-                job_pull(l->run.job);
+                job_pull(l->run->job);
         }
-        job_leave(l->run.job);
+        job_leave(l->run->job);
         return verdict_tell(l);
 }

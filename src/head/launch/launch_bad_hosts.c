@@ -22,9 +22,9 @@
 /* Returns the path of the file, malloc'ed; NULL: the launch has none. */
 static char *find_bad_file(const struct launch *l)
 {
-        const char *given = l->o.restart.bad_hosts;
+        const char *given = l->o->restart.bad_hosts;
 
-        if (l->o.local || l->config.dial_in || (given && !strcmp(given, "none")))
+        if (l->o->local || l->config->dial_in || (given && !strcmp(given, "none")))
                 return NULL;
         return bad_hosts_path(given);
 }
@@ -92,7 +92,7 @@ static void warn_of_use(struct launch *l, const struct bad_hosts *b, const size_
         }
         if (n > 8)
                 diag_row(d, "... and %zu more", n - 8);
-        help_with_bad(&l->o, d);
+        help_with_bad(l->o, d);
 }
 
 /* Gives the place of a bad host to a good spare host; the bad host becomes spare. */
@@ -118,7 +118,7 @@ static void move_spare_in(struct hosts *hosts, const struct bad_hosts *b, size_t
 static void leave_out(struct launch *l, const struct bad_hosts *b, const size_t *index, size_t n)
 {
         size_t left = l->hosts.n - n;
-        int least = options_min_nodes(&l->o);
+        int least = options_min_nodes(l->o);
         bool given = !b->v[0].run; /* by run.leave_out */
         struct diag *d = NULL;
         bool *keep;
@@ -168,7 +168,7 @@ static size_t find_listed(const struct launch *l, const struct bad_hosts *b, siz
 /* Leaves hosts of run.leave_out out, as bad ones without a run. */
 static void leave_given_out(struct launch *l)
 {
-        const struct strv *names = &l->o.restart.leave_out;
+        const struct strv *names = &l->o->restart.leave_out;
         struct bad_hosts b = { .v = xcalloc(names->n + 1, sizeof(*b.v)), .n = names->n };
         size_t *index = xcalloc(l->hosts.n, sizeof(*index)), n;
 
@@ -203,7 +203,7 @@ void launch_bad_hosts_apply(struct launch *l)
         }
         index = xcalloc(l->hosts.n, sizeof(*index));
         n = find_listed(l, &b, index);
-        if (n && leaves_bad_out(&l->o))
+        if (n && leaves_bad_out(l->o))
                 leave_out(l, &b, index, n);
         else if (n)
                 warn_of_use(l, &b, index, n);
@@ -219,7 +219,7 @@ void launch_bad_hosts_add(struct launch *l, const char *host, const char *reason
         struct bad_host h = { .host = (char *)host,
                               .reason = (char *)reason,
                               .evidence = (char *)evidence,
-                              .run = l->config.run_id,
+                              .run = l->config->run_id,
                               .since = now,
                               .until = now + BAD_HOST_S };
         struct error err;
@@ -233,6 +233,6 @@ void launch_bad_hosts_acquit(struct launch *l, const char *host)
         CLEANUP(free_textp) char *path = find_bad_file(l);
         struct error err;
 
-        if (path && bad_hosts_remove(path, host, l->config.run_id, time(NULL), &err) < 0)
+        if (path && bad_hosts_remove(path, host, l->config->run_id, time(NULL), &err) < 0)
                 warn_of_bad_file(l, err.text, "a host that is innocent may still be listed");
 }

@@ -126,9 +126,9 @@ static const char *find_script(const struct strv *argv)
 /* Returns why the files of the ranks are not those that the agents see; NULL = they are. */
 static const char *find_other_files(const struct launch *l)
 {
-        return l->o.container.kind ? "the ranks run in a container, which was not entered"
-               : l->o.push.n       ? "--push brings the files with the job"
-                                   : NULL;
+        return l->o->container.kind ? "the ranks run in a container, which was not entered"
+               : l->o->push.n       ? "--push brings the files with the job"
+                                    : NULL;
 }
 
 /* Adds a program whose versions are wanted, with the variables by which a loader and Python find
@@ -159,7 +159,7 @@ static void add_check_program(struct check_order *o, const struct launch *l, siz
  * about the files of the programs. */
 static struct check_order make_order(const struct launch *l, bool files)
 {
-        struct check_order o = { .run = xstrdup(l->o.check_run ? l->o.check_run : ""),
+        struct check_order o = { .run = xstrdup(l->o->check_run ? l->o->check_run : ""),
                                  .run_cwd = xstrdup(l->cwd) };
 
         for (size_t i = 0; i < l->n_programs && files && !find_other_files(l); i++) {
@@ -286,7 +286,7 @@ static void add_own_facts(const struct launch *l, const struct node *n, struct c
         add_count(to, "cpu.count", n->hello.cores);
         settle_clock(to, n);
         checked_add(to, "arch", n->hello.arch, "");
-        if (l->o.check_run && !has_checked_fact(to, "run"))
+        if (l->o->check_run && !has_checked_fact(to, "run"))
                 checked_add(to, "run", "", "the command has not ended in time");
         add_unasked_files(l, to);
 }
@@ -301,7 +301,7 @@ static struct check_names *choose_names(const struct launch *l)
         struct check_names *names;
 
         for (size_t i = 0; i < l->hosts.n; i++)
-                if (job_node(l->run.job, i)->state == NODE_READY)
+                if (job_node(l->run->job, i)->state == NODE_READY)
                         nodes[n++] = i;
         names = peer_names_choose(&l->hosts, nodes, n, (uint64_t)clock_ns());
         free(nodes);
@@ -315,7 +315,7 @@ static void settle_names(const struct launch *l, const bool *asked, struct check
         bool *answered = xcalloc(l->hosts.n, sizeof(*answered));
 
         for (size_t i = 0; i < l->hosts.n; i++) {
-                const struct node *n = job_node(l->run.job, i);
+                const struct node *n = job_node(l->run->job, i);
 
                 answered[i] = asked[i] && facts[i].n_facts;
                 if (n->state != NODE_FAILED)
@@ -337,12 +337,12 @@ enum job_step launch_check_ask(struct launch *l, struct checked *facts, bool fil
                 /* job_check() asks these nodes. A node without an answer has own facts afterwards,
                  * so it is not asked again. */
                 asked[i] = !facts[i].n_facts;
-        r = job_check(l->run.job, &o, names, facts);
+        r = job_check(l->run->job, &o, names, facts);
         if (r == JOB_DONE)
                 settle_names(l, asked, facts);
         for (size_t i = 0; i < l->hosts.n && r == JOB_DONE; i++)
-                if (asked[i] && job_node(l->run.job, i)->state != NODE_FAILED)
-                        add_own_facts(l, job_node(l->run.job, i), &facts[i]);
+                if (asked[i] && job_node(l->run->job, i)->state != NODE_FAILED)
+                        add_own_facts(l, job_node(l->run->job, i), &facts[i]);
         check_order_finish(&o);
         peer_names_free(names, l->hosts.n);
         free(asked);
@@ -361,7 +361,7 @@ static char *choose_what_is_measured(const struct launch *l, struct checked *fac
         size_t gpus = 0;
 
         for (size_t i = 0; i < l->hosts.n; i++) {
-                const struct node *n = job_node(l->run.job, i);
+                const struct node *n = job_node(l->run->job, i);
                 const char *library;
 
                 if (n->state != NODE_READY)
@@ -395,7 +395,7 @@ enum job_step launch_check_peers(const struct launch *l, struct checked *facts, 
                 if (l->n_programs)
                         strv_env_merge(&nccl.env, &l->programs[0].env);
         }
-        r = job_peers_find(l->run.job, l->hosts.n, &how, to);
+        r = job_peers_find(l->run->job, l->hosts.n, &how, to);
         strv_finish(&nccl.env);
         free(nccl.libraries);
         return r;
@@ -408,9 +408,9 @@ enum job_step launch_check_peers(const struct launch *l, struct checked *facts, 
 static struct check_node describe_check_node(const struct launch *l, size_t i,
                                              struct checked *facts)
 {
-        const struct plan_options *o = &l->o.plan;
+        const struct plan_options *o = &l->o->plan;
         const struct host *h = &l->hosts.v[i];
-        const struct node *n = job_node(l->run.job, i);
+        const struct node *n = job_node(l->run->job, i);
         bool planned = l->plan.n_nodes > 0;     /* the plan has judged the GPUs */
         bool is_lost = n->state == NODE_FAILED; /* there may be no HELLO */
         int gpus = is_lost ? 0 : (int)n->hello.n_gpus, slots = h->slots_given ? h->slots : 0;
@@ -418,13 +418,13 @@ static struct check_node describe_check_node(const struct launch *l, size_t i,
                     : o->per_node                       ? 1
                     : o->ppn > 0                        ? o->ppn
                     : slots                             ? slots
-                    : l->o.local                        ? h->slots
+                    : l->o->local                       ? h->slots
                                                         : gpus;
         struct check_node c = { .host = h->name, .facts = facts, .ranks = (unsigned)MAX(ranks, 1) };
 
         if (is_lost)
                 c.lost = n->failure->fact;
-        if (o->gpus_per_rank && !o->oversubscribe && !l->o.local && !planned)
+        if (o->gpus_per_rank && !o->oversubscribe && !l->o->local && !planned)
                 c.gpus_wanted = (unsigned)MAX(slots, o->ppn > 0 ? o->ppn * o->gpus_per_rank : 0);
         return c;
 }
@@ -443,11 +443,11 @@ struct check_node *launch_check_describe(const struct launch *l, struct checked 
 /* Prints the results. Returns 0, or the exit code: the file of --json cannot be written. */
 static int print_results(struct launch *l, const struct check_report *r)
 {
-        const char *path = l->o.json_file;
+        const char *path = l->o->json_file;
         FILE *to = path ? fopen(path, "we") : stdout;
         struct error err;
 
-        if (to && l->o.json) {
+        if (to && l->o->json) {
                 json_t *all = check_print_json(r);
 
                 json_write_plain(all, to);
@@ -488,7 +488,7 @@ static int tell_fitness(struct launch *l, const struct check_report *r)
         if (fails) {
                 verdict_write(l, EX_UNAVAILABLE, "%s", verdict);
                 say("hnlaunch: %s\n", l->end.verdict);
-        } else if (!l->o.quiet) {
+        } else if (!l->o->quiet) {
                 say("hnlaunch: %s\n", verdict);
         }
         return fails ? EX_UNAVAILABLE : 0;
@@ -505,10 +505,10 @@ static int compare_and_save(struct launch *l, struct check_report *r, const stru
 
         if (base)
                 baseline_judge(r, base, p->book, p->tested, p->n_tested);
-        if (!l->o.save)
+        if (!l->o->save)
                 return 0;
         now = baseline_describe(r, p->book, p->tested, p->n_tested);
-        rc = baseline_write(l->o.save, now, &err);
+        rc = baseline_write(l->o->save, now, &err);
         json_decref(now);
         return rc < 0 ? verdict_nothing_because(l, HN_BASELINE, EX_CANTCREAT, &err) : 0;
 }
@@ -522,7 +522,7 @@ static int check_nodes(struct launch *l, struct checked *facts, const struct che
         int rc;
 
         if (launch_check_ask(l, facts, true) == JOB_INTERRUPTED ||
-            launch_check_peers(l, facts, l->o.pairs, base, &peers) == JOB_INTERRUPTED) {
+            launch_check_peers(l, facts, l->o->pairs, base, &peers) == JOB_INTERRUPTED) {
                 job_peers_finish(&peers);
                 return launch_end_early(l, JOB_INTERRUPTED);
         }
@@ -530,7 +530,7 @@ static int check_nodes(struct launch *l, struct checked *facts, const struct che
         /* Nodes that are not reached have their own messages, before the table that names them. */
         launch_report_nodes(l);
         verdict_say(l);
-        check_judge_by(&r, nodes, l->hosts.n, profile, l->o.strict);
+        check_judge_by(&r, nodes, l->hosts.n, profile, l->o->strict);
         job_peers_judge(&peers, &r, NULL);
         /* The file of --save is written also if a check fails. */
         rc = compare_and_save(l, &r, &peers, base);
@@ -569,13 +569,13 @@ int launch_check(struct launch *l)
         int rc;
 
         check_profile_init(&profile);
-        if (l->o.check_profile &&
-            !check_profile_read(&profile, l->o.check_profile, check_exists, &l->diags))
+        if (l->o->check_profile &&
+            !check_profile_read(&profile, l->o->check_profile, check_exists, &l->diags))
                 return verdict_nothing_started(l, EX_CONFIG);
         /* Agents search programs with the PATH that the ranks would have. */
-        if (export_env_collect(&l->o, environ, &l->env, &l->unset, &l->diags) < 0)
+        if (export_env_collect(l->o, environ, &l->env, &l->unset, &l->diags) < 0)
                 return verdict_nothing_started(l, EX_NOINPUT);
-        if (l->o.baseline && !(base = baseline_read(l->o.baseline, &err)))
+        if (l->o->baseline && !(base = baseline_read(l->o->baseline, &err)))
                 return verdict_nothing_because(l, HN_BASELINE,
                                                err.code == EINVAL ? EX_DATAERR : EX_NOINPUT, &err);
         launch_programs_prepare(l);

@@ -28,9 +28,9 @@ static void say_now(void *ctx, const struct diags *d)
         bool told = false;
 
         for (size_t i = 0; i < d->n && !told; i++)
-                told = !l->o.quiet || !d->v[i].warning || !d->v[i].id;
+                told = !l->o->quiet || !d->v[i].warning || !d->v[i].id;
         if (told)
-                say_diags(d, l->run.color);
+                say_diags(d, l->run->color);
 }
 
 /* job_connect() calls it ten times a second; @ctx is the progress line. */
@@ -43,7 +43,7 @@ bool launch_any_remote(const struct launch *l)
 {
         const struct hosts *aside = l->hosts.aside;
 
-        for (size_t i = 0; i < l->hosts.n && !l->config.dial_in; i++)
+        for (size_t i = 0; i < l->hosts.n && !l->config->dial_in; i++)
                 if (!l->hosts.v[i].local)
                         return true;
         for (size_t i = 0; aside && i < aside->n; i++)
@@ -81,7 +81,7 @@ static int refuse_transport(struct launch *l, struct error *err)
         if (limit) {
                 d = diag_add(&l->diags, HN_LIMIT_TOO_LOW, EX_FAILED, "%s", err->text);
                 help = limit;
-        } else if (l->config.dial_in) {
+        } else if (l->config->dial_in) {
                 d = diag_add(&l->diags, HN_NO_DIAL_PORT, EX_UNAVAILABLE, "%s", err->text);
                 help = "the other nodes call this port: take another one on every node";
         } else {
@@ -96,7 +96,7 @@ static int refuse_transport(struct launch *l, struct error *err)
 /* Reports that no node has come with the secret. */
 static void report_unread_secret(struct launch *l)
 {
-        const struct dial_in *d = l->config.dial_in;
+        const struct dial_in *d = l->config->dial_in;
 
         if (d && d->secret.kind == DIAL_SECRET_HOME && !d->met)
                 diag_help(diag_add(&l->diags, HN_SECRET_UNREAD, EX_NOPERM,
@@ -108,14 +108,14 @@ static void report_unread_secret(struct launch *l)
 
 void launch_report_nodes(struct launch *l)
 {
-        report_nodes(&l->diags, l->run.job, &l->hosts, &l->o,
-                     option_belongs(option_by_name("exclude"), l->o.command));
+        report_nodes(&l->diags, l->run->job, &l->hosts, l->o,
+                     option_belongs(option_by_name("exclude"), l->o->command));
 }
 
 int launch_end_early(struct launch *l, enum job_step step)
 {
         if (step == JOB_INTERRUPTED)
-                return verdict_nothing_started(l, outcome_exit_code(job_outcome(l->run.job)));
+                return verdict_nothing_started(l, outcome_exit_code(job_outcome(l->run->job)));
         report_unread_secret(l);
         launch_report_nodes(l);
         launch_spares_note(l);
@@ -127,9 +127,9 @@ void launch_take_inventory(struct launch *l)
         launch_gpus_free(l->inventory, l->hosts.n);
         l->inventory = xcalloc(l->hosts.n, sizeof(*l->inventory));
         for (size_t i = 0; i < l->hosts.n; i++) {
-                const struct hello *h = &job_node(l->run.job, i)->hello;
+                const struct hello *h = &job_node(l->run->job, i)->hello;
 
-                if (job_node(l->run.job, i)->state == NODE_FAILED)
+                if (job_node(l->run->job, i)->state == NODE_FAILED)
                         continue; /* gets no ranks: launch_spares_settle() */
                 l->inventory[i] = (struct plan_inventory){
                         .known = true, .cores = (int)h->cores, .memory = h->memory, .arch = h->arch
@@ -137,11 +137,11 @@ void launch_take_inventory(struct launch *l)
         }
         launch_gpus_choose(l);
         /* --local without a number: a slot for each GPU, else for each core. */
-        if (!l->o.local || l->o.local_n)
+        if (!l->o->local || l->o->local_n)
                 return;
         l->hosts.v[0].slots =
                 l->inventory[0].gpus ? l->inventory[0].gpus : MAX(l->inventory[0].cores, 1);
-        l->o.plan.oversubscribe = true; /* the user named no number of slots */
+        l->o->plan.oversubscribe = true; /* the user named no number of slots */
 }
 
 int launch_connect_prepare(struct launch *l)
@@ -152,9 +152,9 @@ int launch_connect_prepare(struct launch *l)
         if (launch_any_remote(l) && launch_setup_check_ssh(l) < 0)
                 return verdict_nothing_started(l, EX_NOINPUT);
         if (!l->agent)
-                l->agent = l->o.agent ? xstrdup(l->o.agent) : agent_binary_path(&err);
-        if (!l->agent || (launch_any_remote(l) &&
-                          agent_binaries_load(&l->agent_binaries, l->agent, !l->o.agent, &err) < 0))
+                l->agent = l->o->agent ? xstrdup(l->o->agent) : agent_binary_path(&err);
+        if (!l->agent || (launch_any_remote(l) && agent_binaries_load(&l->agent_binaries, l->agent,
+                                                                      !l->o->agent, &err) < 0))
                 return verdict_nothing_because(l, HN_AGENT_UNUSABLE, EX_UNAVAILABLE, &err);
         return 0;
 }
@@ -165,47 +165,47 @@ int launch_connect(struct launch *l)
         enum job_step step;
         int rc = launch_hold_take(l);
 
-        if (!rc && !l->config.remote)
+        if (!rc && !l->config->remote)
                 rc = launch_connect_prepare(l);
         if (rc)
                 return rc;
         verdict_say(l); /* warnings come before the wait for the nodes */
-        l->config.options = &l->o;
-        l->config.hosts = &l->hosts;
-        l->config.agent_binaries = &l->agent_binaries;
-        l->config.agent_path = l->agent;
-        l->config.events = &l->events;
-        l->config.ranks = l->run.ranks;
-        l->config.tick = (struct job_tick){ tick, l->run.progress };
-        l->config.say = say_now;
-        l->config.say_ctx = l;
+        l->config->options = l->o;
+        l->config->hosts = &l->hosts;
+        l->config->agent_binaries = &l->agent_binaries;
+        l->config->agent_path = l->agent;
+        l->config->events = &l->events;
+        l->config->ranks = l->run->ranks;
+        l->config->tick = (struct job_tick){ tick, l->run->progress };
+        l->config->say = say_now;
+        l->config->say_ctx = l;
         /* Joins of ranks are many: told only where --json or records have a reader. */
-        l->config.tell_joins =
-                l->o.json ||
-                (l->run.dir && (run_dir_path(l->run.dir) || run_dir_recorder(l->run.dir)));
-        l->run.watchers = watchers_create(&l->run, &l->config);
-        l->run.job = job_create(&l->config, &err);
-        if (!l->run.job)
+        l->config->tell_joins =
+                l->o->json ||
+                (l->run->dir && (run_dir_path(l->run->dir) || run_dir_recorder(l->run->dir)));
+        l->run->watchers = watchers_create(l->run, l->config);
+        l->run->job = job_create(l->config, &err);
+        if (!l->run->job)
                 return refuse_transport(l, &err);
         /* The port listens since job_create(): a node calls as soon as it has the secret. */
-        if (l->config.dial_in && dial_secret_publish(&l->config.dial_in->secret, &err) < 0)
+        if (l->config->dial_in && dial_secret_publish(&l->config->dial_in->secret, &err) < 0)
                 return verdict_nothing_because(l, HN_SECRET_UNREAD, EX_NOPERM, &err);
         /* A plan with --probe connects as well, but is no run for other commands. */
-        if (l->o.command == COMMAND_RUN)
-                requests_open(&l->run, &l->diags);
-        rc = watchers_open(l->run.watchers, &l->diags);
+        if (l->o->command == COMMAND_RUN)
+                requests_open(l->run, &l->diags);
+        rc = watchers_open(l->run->watchers, &l->diags);
         if (rc)
                 return verdict_nothing_started(l, rc);
         launch_spares_watch(l);
-        step = job_connect(l->run.job);
+        step = job_connect(l->run->job);
         /* `hnlaunch hosts` and `stage --list` write those that answer, and `hnlaunch check` tells
          * of the others. */
         if (step == JOB_NODES_LOST &&
-            (l->o.command == COMMAND_HOSTS || l->o.staged.list || l->o.staged.remove)) {
+            (l->o->command == COMMAND_HOSTS || l->o->staged.list || l->o->staged.remove)) {
                 launch_report_nodes(l);
                 step = JOB_DONE;
         } else if (step == JOB_NODES_LOST) {
-                step = l->o.command == COMMAND_CHECK ? JOB_DONE : launch_spares_settle(l);
+                step = l->o->command == COMMAND_CHECK ? JOB_DONE : launch_spares_settle(l);
         }
         if (step != JOB_DONE)
                 return launch_end_early(l, step);
@@ -219,14 +219,14 @@ int launch_check_machines(struct launch *l)
         size_t found;
 
         /* With --oversubscribe the slots of a machine may count twice. */
-        if (l->o.plan.oversubscribe)
+        if (l->o->plan.oversubscribe)
                 return 0;
         machines = xcalloc(l->hosts.n, sizeof(*machines));
         for (size_t i = 0; i < l->hosts.n; i++)
                 /* "" equals no machine. */
-                machines[i] = job_node(l->run.job, i)->state == NODE_FAILED
+                machines[i] = job_node(l->run->job, i)->state == NODE_FAILED
                                       ? ""
-                                      : job_node(l->run.job, i)->hello.machine;
+                                      : job_node(l->run->job, i)->hello.machine;
         found = same_machine_find(&l->hosts, machines, &l->diags);
         free(machines);
         return found ? verdict_nothing_started(l, EX_DATAERR) : 0;

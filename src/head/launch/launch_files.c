@@ -36,7 +36,7 @@ static void warn_not_pushed(struct launch *l, const struct job_program *p)
 {
         const struct manifest *m = &l->manifests[PUSH_RANKS];
 
-        for (size_t i = 0; i < p->argv->n && !p->cwd && !l->o.chdir && launch_any_remote(l); i++) {
+        for (size_t i = 0; i < p->argv->n && !p->cwd && !l->o->chdir && launch_any_remote(l); i++) {
                 const char *arg = p->argv->v[i];
                 bool is_path = *arg && *arg != '-' && *arg != '/' && (i || strchr(arg, '/'));
 
@@ -66,14 +66,14 @@ static bool leads_out(const struct launch *l)
 static void prepare_stage(struct launch *l)
 {
         for (int i = 0; i < PUSH_USES; i++)
-                l->manifests[i].label.limit = i == PUSH_RANKS ? 0 : (uint64_t)l->o.staged.keep;
-        if (l->o.staged.paths.n) {
+                l->manifests[i].label.limit = i == PUSH_RANKS ? 0 : (uint64_t)l->o->staged.keep;
+        if (l->o->staged.paths.n) {
                 l->manifests[PUSH_STAGE].here_too = leads_out(l);
                 strv_env_set(&l->env, HN_STAGE_DIR, l->here);
         }
-        if (l->o.staged.venv)
+        if (l->o->staged.venv)
                 strv_env_set(&l->env, HN_VENV, l->manifests[PUSH_VENV].label.name);
-        if (l->o.push.n)
+        if (l->o->push.n)
                 strv_env_set(&l->env, HN_PUSH_DIR, l->here);
 }
 
@@ -82,25 +82,25 @@ int launch_pack_files(struct launch *l)
         struct manifest_watch watch = { report_hashed, l, NULL };
         int r = 0;
 
-        if (!options_bring_files(&l->o))
+        if (!options_bring_files(l->o))
                 return 0;
         watch.memory = hash_memory_open();
         l->manifests[PUSH_STAGE].label.use = PUSH_STAGE;
-        l->manifests[PUSH_STAGE].by_command = l->o.command == COMMAND_STAGE;
-        if (l->o.staged.venv)
-                r = venv_pack(&l->manifests[PUSH_VENV], l->o.staged.venv, &l->o.staged.paths,
+        l->manifests[PUSH_STAGE].by_command = l->o->command == COMMAND_STAGE;
+        if (l->o->staged.venv)
+                r = venv_pack(&l->manifests[PUSH_VENV], l->o->staged.venv, &l->o->staged.paths,
                               l->here, &watch, &l->diags);
-        if (l->o.staged.paths.n)
-                r |= manifest_pack(&l->manifests[PUSH_STAGE], &l->o.staged.paths, l->here, &watch,
+        if (l->o->staged.paths.n)
+                r |= manifest_pack(&l->manifests[PUSH_STAGE], &l->o->staged.paths, l->here, &watch,
                                    &l->diags);
-        if (l->o.push.n)
-                r |= manifest_pack(&l->manifests[PUSH_RANKS], &l->o.push, l->here, &watch,
+        if (l->o->push.n)
+                r |= manifest_pack(&l->manifests[PUSH_RANKS], &l->o->push, l->here, &watch,
                                    &l->diags);
         hash_memory_close(watch.memory);
         if (r < 0)
                 return verdict_nothing_started(l, EX_NOINPUT);
         prepare_stage(l);
-        for (size_t i = 0; i < l->n_programs && l->o.push.n; i++)
+        for (size_t i = 0; i < l->n_programs && l->o->push.n; i++)
                 warn_not_pushed(l, &l->programs[i]);
         return 0;
 }
@@ -117,7 +117,7 @@ static bool fits_machines(struct launch *l)
         if (uname(&here) < 0)
                 return true;
         for (size_t i = 0; i < l->hosts.n; i++) {
-                const struct node *n = job_node(l->run.job, i);
+                const struct node *n = job_node(l->run->job, i);
 
                 if (!n->host->local && n->state == NODE_READY &&
                     strcmp(n->hello.arch, here.machine) != 0)
@@ -130,7 +130,7 @@ static bool fits_machines(struct launch *l)
                      "--venv: the environment is for %s, and %s %s", here.machine, names,
                      others.n == 1 ? "is another machine" : "are other machines");
         diag_row(d, "%s is %s", l->hosts.v[others.hosts[0]].name,
-                 job_node(l->run.job, others.hosts[0])->hello.arch);
+                 job_node(l->run->job, others.hosts[0])->hello.arch);
         diag_help(d, "leave them out (--exclude), or start hnlaunch on a machine of their kind");
         return false;
 }
@@ -140,18 +140,18 @@ enum job_step launch_bring_files(struct launch *l, const struct plan *plan, stru
         const struct {
                 enum push_use use;
                 bool wanted;
-        } all[] = { { PUSH_VENV, l->o.staged.venv },
-                    { PUSH_STAGE, l->o.staged.paths.n },
-                    { PUSH_RANKS, l->o.push.n } };
+        } all[] = { { PUSH_VENV, l->o->staged.venv },
+                    { PUSH_STAGE, l->o->staged.paths.n },
+                    { PUSH_RANKS, l->o->push.n } };
         enum job_step r = JOB_DONE;
 
-        if (l->o.staged.venv && !fits_machines(l)) {
+        if (l->o->staged.venv && !fits_machines(l)) {
                 err_set(err, EX_UNAVAILABLE, "the environment does not fit the machine");
                 return JOB_IMPOSSIBLE;
         }
         for (size_t i = 0; i < ARRAY_SIZE(all) && r == JOB_DONE; i++)
                 if (all[i].wanted)
-                        r = job_push(l->run.job, plan, &l->manifests[all[i].use], err);
+                        r = job_push(l->run->job, plan, &l->manifests[all[i].use], err);
         return r;
 }
 
@@ -166,7 +166,7 @@ int launch_refuse_files(struct launch *l, enum job_step step, const struct error
                 return verdict_nothing_started(l, EX_UNAVAILABLE);
         if (err->number != HN_PUSH_CHANGED)
                 return verdict_nothing_because(l, HN_PUSH_UNREADABLE, EX_NOINPUT, err);
-        use = job_push_use(l->run.job);
+        use = job_push_use(l->run->job);
         diag_help(diag_add(&l->diags, HN_PUSH_CHANGED, EX_NOINPUT, "%s%s",
                            l->manifests[use].by_command ? "" : options[use], err->text),
                   "start again when no process writes to these files");
@@ -179,7 +179,7 @@ int launch_place_files(struct launch *l)
         enum job_step step = launch_bring_files(l, NULL, &err);
 
         if (step == JOB_NODES_UNFIT) {
-                report_push(&l->diags, l->run.job, &l->hosts, l->manifests[PUSH_STAGE].by_command);
+                report_push(&l->diags, l->run->job, &l->hosts, l->manifests[PUSH_STAGE].by_command);
                 return verdict_nothing_started(l, EX_UNAVAILABLE);
         }
         return step == JOB_DONE ? 0 : launch_refuse_files(l, step, &err);

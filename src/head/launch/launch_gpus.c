@@ -30,11 +30,11 @@ static void collect_variables(const struct launch *l, struct rank_variables *to)
         struct diags unused = DIAGS_INIT;
 
         *to = (struct rank_variables){ STRV_INIT, STRV_INIT };
-        if (l->o.command != COMMAND_PLAN) {
+        if (l->o->command != COMMAND_PLAN) {
                 strv_copy(&to->env, &l->env);
                 strv_copy(&to->unset, &l->unset);
         } else {
-                export_env_collect(&l->o, environ, &to->env, &to->unset, &unused);
+                export_env_collect(l->o, environ, &to->env, &to->unset, &unused);
         }
         diags_finish(&unused);
 }
@@ -141,7 +141,7 @@ void launch_gpus_choose(struct launch *l)
         collect_variables(l, &v);
         for (size_t i = 0; i < l->hosts.n; i++)
                 if (l->inventory[i].known)
-                        choose_gpus(&l->inventory[i], &job_node(l->run.job, i)->hello, &v);
+                        choose_gpus(&l->inventory[i], &job_node(l->run->job, i)->hello, &v);
         rank_variables_finish(&v);
 }
 
@@ -203,14 +203,14 @@ void launch_gpus_check(struct launch *l)
         const char *list;
 
         /* A rank for each node has all devices; other ranks may use none. */
-        if (l->o.plan.per_node || !l->o.plan.gpus_per_rank || (l->end.told & TOLD_DEVICES))
+        if (l->o->plan.per_node || !l->o->plan.gpus_per_rank || (l->end.told & TOLD_DEVICES))
                 return;
         collect_variables(l, &v);
         for (size_t i = 0; i < ARRAY_SIZE(names); i++)
                 if ((list = strv_env_get(&v.env, names[i])) && *list)
                         check_list(l, names[i], count_devices(list));
         list = strv_env_get(&v.env, cuda_list);
-        if (list && *list && l->inventory && l->o.local && !l->o.gpu_visibility_own &&
+        if (list && *list && l->inventory && l->o->local && !l->o->gpu_visibility_own &&
             l->inventory[0].chosen)
                 check_list(l, cuda_list, l->inventory[0].gpus);
         if (l->diags.n > before)

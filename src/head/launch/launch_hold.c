@@ -33,7 +33,7 @@ static void on_hold_ready(void *ctx)
 {
         struct launch *l = ctx;
 
-        progress_rest(l->run.progress);
+        progress_rest(l->run->progress);
         verdict_say(l);
         detach_hold(l);
 }
@@ -53,7 +53,7 @@ static void read_warm(struct launch *l, struct warm_order *to, char *word)
 
         *modules++ = '\0';
         *to = (struct warm_order){ .word = word,
-                                   .bind = l->o.bind ? l->o.bind : (char *)"auto",
+                                   .bind = l->o->bind ? l->o->bind : (char *)"auto",
                                    .cwd = l->cwd,
                                    .env = l->env,
                                    .unset = l->unset };
@@ -67,15 +67,15 @@ static int prepare_hold(struct launch *l, const char **venvs)
 {
         int rc = 0;
 
-        if (export_env_collect(&l->o, environ, &l->env, &l->unset, &l->diags) < 0)
+        if (export_env_collect(l->o, environ, &l->env, &l->unset, &l->diags) < 0)
                 return verdict_nothing_started(l, EX_NOINPUT);
         rc = launch_pack_files(l);
         if (!rc)
                 rc = launch_connect(l);
-        if (!rc && options_bring_files(&l->o))
+        if (!rc && options_bring_files(l->o))
                 rc = launch_place_files(l);
         for (size_t i = 0; !rc && i < l->hosts.n; i++) {
-                const struct pushed *p = job_pushed_as(l->run.job, PUSH_VENV, i);
+                const struct pushed *p = job_pushed_as(l->run->job, PUSH_VENV, i);
 
                 venvs[i] = p ? p->folder : NULL;
         }
@@ -84,10 +84,10 @@ static int prepare_hold(struct launch *l, const char **venvs)
 
 int launch_hold(struct launch *l)
 {
-        CLEANUP(free_textp) char *word = l->o.hold.warm ? xstrdup(l->o.hold.warm) : NULL;
+        CLEANUP(free_textp) char *word = l->o->hold.warm ? xstrdup(l->o->hold.warm) : NULL;
         struct warm_order warm = { .modules = STRV_INIT };
-        struct job_hold how = { .id = l->config.run_id,
-                                .idle_ms = l->o.hold.idle_ms,
+        struct job_hold how = { .id = l->config->run_id,
+                                .idle_ms = l->o->hold.idle_ms,
                                 .start_ns = l->events.start_ns,
                                 .ready = on_hold_ready,
                                 .ctx = l };
@@ -110,8 +110,8 @@ int launch_hold(struct launch *l)
         if (word)
                 read_warm(l, &warm, word);
         how.warm = word ? &warm : NULL;
-        how.settings = hold_match_settings(&l->o, l->agent, l->config.container);
-        step = job_hold_serve(l->run.job, &how, &err);
+        how.settings = hold_match_settings(l->o, l->agent, l->config->container);
+        step = job_hold_serve(l->run->job, &how, &err);
         json_decref(how.settings);
         strv_finish(&warm.modules);
         free(how.venvs);
@@ -141,7 +141,7 @@ static int prepare_cold(void *ctx, struct error *err)
 {
         struct launch *l = ctx;
 
-        return agent_binaries_load(&l->agent_binaries, l->agent, !l->o.agent, err);
+        return agent_binaries_load(&l->agent_binaries, l->agent, !l->o->agent, err);
 }
 
 /* Lists the hosts that a hold would have to have. */
@@ -213,7 +213,7 @@ static char *find_hold(const char *id, struct hold_refusal *why)
 /* Ends the launch: a hold that --hold names cannot be used, or one that fits is in use. */
 static int refuse_hold(struct launch *l, const struct hold_refusal *why)
 {
-        const char *id = *why->hold ? why->hold : l->o.hold.which;
+        const char *id = *why->hold ? why->hold : l->o->hold.which;
 
         switch (why->why) {
         case HOLD_USED:
@@ -250,23 +250,23 @@ static int refuse_hold(struct launch *l, const struct hold_refusal *why)
 /* Asks the hold that fits, or the one that is named. Returns 0, or the exit code. */
 static int ask_hold(struct launch *l, bool named)
 {
-        json_t *settings = hold_match_settings(&l->o, l->agent, l->config.container);
+        json_t *settings = hold_match_settings(l->o, l->agent, l->config->container);
         json_t *hosts = list_other_hosts(&l->hosts);
         CLEANUP(free_textp) char *key = hold_match_key(settings, hosts);
         const struct hold_prepare prepare = { prepare_cold, l };
-        const struct hold_run run = { l->config.run_id, l->o.argv.n ? l->o.argv.v[0] : NULL };
+        const struct hold_run run = { l->config->run_id, l->o->argv.n ? l->o->argv.v[0] : NULL };
         struct hold_refusal why = { .why = HOLD_NONE };
         struct error err;
         CLEANUP(free_textp)
-        char *path = named ? find_hold(l->o.hold.which, &why) : hold_socket_path(key, false, &err);
+        char *path = named ? find_hold(l->o->hold.which, &why) : hold_socket_path(key, false, &err);
         struct held *held =
                 path ? hold_take(path, &run, settings, &l->hosts, &prepare, &why) : NULL;
 
         if (held) {
-                l->config.remote = held_maker(held);
-                progress_on_hold(l->run.progress);
+                l->config->remote = held_maker(held);
+                progress_on_hold(l->run->progress);
                 log_line(LOG_INFO, "the agents of hold %s are used", held_id(held));
-        } else if (!named && l->o.verbose && why.why == HOLD_NONE) {
+        } else if (!named && l->o->verbose && why.why == HOLD_NONE) {
                 tell_other_holds(settings);
         } else if (!named && why.why == HOLD_SILENT) {
                 log_line(LOG_INFO, "the hold of these hosts is not used: %s", why.text);
@@ -279,18 +279,18 @@ static int ask_hold(struct launch *l, bool named)
 int launch_hold_take(struct launch *l)
 {
         CLEANUP(free_textp) char *folder = NULL;
-        const char *which = l->o.hold.which;
+        const char *which = l->o->hold.which;
         bool named = which && strcmp(which, "auto") != 0;
         struct error err;
 
-        if (l->o.command != COMMAND_RUN || (named && !strcmp(which, "none")))
+        if (l->o->command != COMMAND_RUN || (named && !strcmp(which, "none")))
                 return 0;
         /* A tree of agents, and nodes that dial in, are reached in other ways. */
-        if (l->o.dial_in || l->o.tree || !any_other_machine(&l->hosts))
+        if (l->o->dial_in || l->o->tree || !any_other_machine(&l->hosts))
                 return 0;
         folder = hold_socket_folder();
         if (!named && access(folder, F_OK) < 0)
                 return 0;
-        l->agent = l->o.agent ? xstrdup(l->o.agent) : agent_binary_path(&err);
+        l->agent = l->o->agent ? xstrdup(l->o->agent) : agent_binary_path(&err);
         return l->agent ? ask_hold(l, named) : 0;
 }

@@ -54,13 +54,13 @@ static void choose_way(struct launch *l, enum alloc_from from)
 
         /* A step reaches one part of a heterogeneous job only. */
         if ((from == ALLOC_SLURM && getenv("SLURM_HET_SIZE")) ||
-            (l->o.via && strcmp(l->o.via, "auto") != 0) || is_about_ssh(&l->o))
+            (l->o->via && strcmp(l->o->via, "auto") != 0) || is_about_ssh(l->o))
                 return;
         way = program_link_of_manager(alloc_title(from));
         if (!way || program_link_parse(way, &p, &err) < 0 || !program_in_path(p.words.v[0]))
                 return;
-        free(l->o.via);
-        l->o.via = xstrdup(way);
+        free(l->o->via);
+        l->o->via = xstrdup(way);
 }
 
 /* Resolves --start-with auto for hosts of the allocation of @from: the manager's own way, where its
@@ -70,7 +70,7 @@ static void choose_agents_start(struct launch *l, enum alloc_from from)
         if (!l->hosts.source)
                 return;
         choose_way(l, from);
-        if (from == ALLOC_RAY && l->o.via && !strcmp(l->o.via, "ray"))
+        if (from == ALLOC_RAY && l->o->via && !strcmp(l->o->via, "ray"))
                 leave_none_local(l);
 }
 
@@ -86,7 +86,7 @@ static void check_via_program(struct launch *l, const char *program)
                                    error == EACCES ? EX_NOT_EXECUTABLE : EX_NOT_FOUND,
                                    "cannot start `%s`, which starts the agents: %s", program,
                                    path ? strerror(error) : "not found in PATH"),
-                          "--start-with %s names it; --start-with ssh logs in by ssh", l->o.via);
+                          "--start-with %s names it; --start-with ssh logs in by ssh", l->o->via);
 }
 
 static void warn_of_logins(struct launch *l)
@@ -100,7 +100,7 @@ static void warn_of_logins(struct launch *l)
                         diag_warn(
                                 &l->diags, HN_LOGIN_NOT_USED,
                                 "the %s of %s is not used: --start-with %s does not log in by ssh",
-                                h->user ? "user" : "port", h->name, l->o.via),
+                                h->user ? "user" : "port", h->name, l->o->via),
                         "take it out of the host list");
                 return;
         }
@@ -111,9 +111,9 @@ void launch_hosts_via_check(struct launch *l)
         CLEANUP(program_link_finish) struct program_link p = PROGRAM_LINK_INIT;
         struct error err;
 
-        if (program_link_is_ssh(l->o.via))
+        if (program_link_is_ssh(l->o->via))
                 return;
-        if (program_link_parse(l->o.via, &p, &err) < 0) {
+        if (program_link_parse(l->o->via, &p, &err) < 0) {
                 diag_help(diag_add(&l->diags, HN_BAD_START_WITH, EX_USAGE,
                                    "cannot use --start-with: %s", err.text),
                           "name the program and its arguments: --start-with 'docker exec -i "
@@ -121,15 +121,15 @@ void launch_hosts_via_check(struct launch *l)
                           "one of ssh, srun, sge, ray");
                 return;
         }
-        if (l->o.tree)
+        if (l->o->tree)
                 diag_help(diag_add(&l->diags, HN_TREE_BESIDE_START_WITH, EX_USAGE,
-                                   "--tree and --start-with %s exclude each other", l->o.via),
+                                   "--tree and --start-with %s exclude each other", l->o->via),
                           "--tree is for logins by ssh; leave one of them out");
         if (p.variable && !getenv(p.variable))
                 diag_help(
                         diag_add(&l->diags, HN_NO_JOB_OF_MANAGER, EX_UNAVAILABLE,
                                  "cannot use --start-with %s: this is no job of %s (%s is not set)",
-                                 l->o.via, p.manager, p.variable),
+                                 l->o->via, p.manager, p.variable),
                         "start hnlaunch in a job of it (salloc, sbatch, qsub -pe), or use "
                         "--start-with "
                         "ssh");
@@ -146,19 +146,19 @@ enum { OPERATOR_RETRY_MS = 5 * 60 * 1000 };
 /* Takes the hosts of the allocation, and settings that depend on its kind. */
 static void load_allocation(struct launch *l)
 {
-        enum alloc_from from = l->o.from == ALLOC_AUTO ? alloc_find(environ) : l->o.from;
+        enum alloc_from from = l->o->from == ALLOC_AUTO ? alloc_find(environ) : l->o->from;
 
-        alloc_load(l->o.from, l->o.plan.ppn != 0, &l->hosts, &l->diags);
+        alloc_load(l->o->from, l->o->plan.ppn != 0, &l->hosts, &l->diags);
         choose_agents_start(l, from);
         if (from == ALLOC_MPI_OPERATOR &&
-            settings_level(l->o.settings, option_by_name("connect-retry")) <= LEVEL_PRESET)
-                l->o.connect_retry_ms = OPERATOR_RETRY_MS;
+            settings_level(l->o->settings, option_by_name("connect-retry")) <= LEVEL_PRESET)
+                l->o->connect_retry_ms = OPERATOR_RETRY_MS;
 }
 
 /* Marks local hosts. */
 static void mark_own_hosts(struct launch *l)
 {
-        const struct options *o = &l->o;
+        const struct options *o = l->o;
         const struct ssh_options login = {
                 .config_file = o->ssh_config, .user = o->user, .port = o->port, .jump = o->jump
         };
@@ -169,18 +169,18 @@ static void mark_own_hosts(struct launch *l)
 /* Of `hnlaunch hosts`, whose lists are sets. */
 static int load_listed_hosts(struct launch *l)
 {
-        if (host_lists_any(&l->o))
-                host_lists_load(&l->hosts, &l->o, &l->diags);
+        if (host_lists_any(l->o))
+                host_lists_load(&l->hosts, l->o, &l->diags);
         else
                 load_allocation(l);
-        if (program_link_is_ssh(l->o.via))
+        if (program_link_is_ssh(l->o->via))
                 mark_own_hosts(l);
         return diags_errors(&l->diags) ? EX_DATAERR : 0;
 }
 
 int launch_hosts_load(struct launch *l)
 {
-        const struct options *o = &l->o;
+        const struct options *o = l->o;
         bool replaces = options_replace_nodes(o), ordered = launch_order_is_wanted(l);
 
         if (o->command == COMMAND_HOSTS)
@@ -193,27 +193,27 @@ int launch_hosts_load(struct launch *l)
                 h->line = 1;
                 h->local = true;
                 h->slots = o->local_n;
-                l->o.plan.local = true;
+                l->o->plan.local = true;
         }
-        if (l->config.dial_in)
-                dial_in_add_hosts(l->config.dial_in, &l->hosts);
+        if (l->config->dial_in)
+                dial_in_add_hosts(l->config->dial_in, &l->hosts);
         for (size_t i = 0; i < o->hostfiles.n; i++)
                 hostfile_load(&l->hosts, o->hostfiles.v[i], &l->diags);
-        if (!o->local && !l->config.dial_in && !o->hostfiles.n && !o->hostlists.n)
+        if (!o->local && !l->config->dial_in && !o->hostfiles.n && !o->hostlists.n)
                 load_allocation(l);
         for (size_t i = 0; !o->hostfiles.n && i < o->hostlists.n; i++)
                 hostlist_load(&l->hosts, o->hostlists.v[i], &l->diags);
         /* Beside a hostfile, a host list only chooses among the hosts of the file. */
         if (o->hostfiles.n && o->hostlists.n && !diags_errors(&l->diags))
                 filter_choose(&l->hosts, &o->hostlists, &l->diags);
-        if (!l->hosts.source && !o->local && !l->config.dial_in && o->from != ALLOC_NONE &&
+        if (!l->hosts.source && !o->local && !l->config->dial_in && o->from != ALLOC_NONE &&
             !diags_errors(&l->diags))
                 alloc_check_given(o->from, &l->hosts, &l->diags);
         /* Several runs may divide an allocation: only a run on all its hosts claims it. */
         if (l->hosts.source && o->command == COMMAND_RUN && !o->include.n && !o->exclude.n &&
             !o->nodes)
                 alloc_claim(&l->hosts, &l->diags);
-        if (!o->local && !l->config.dial_in && program_link_is_ssh(o->via))
+        if (!o->local && !l->config->dial_in && program_link_is_ssh(o->via))
                 mark_own_hosts(l);
         /* With spares, launch_spares_choose() applies the list, as a spare host may replace a bad
          * one. */

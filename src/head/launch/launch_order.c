@@ -28,8 +28,8 @@
 
 bool launch_order_is_wanted(const struct launch *l)
 {
-        return l->o.order == ORDER_TOPOLOGY && !l->config.dial_in &&
-               (l->o.command == COMMAND_RUN || l->o.command == COMMAND_PLAN);
+        return l->o->order == ORDER_TOPOLOGY && !l->config->dial_in &&
+               (l->o->command == COMMAND_RUN || l->o->command == COMMAND_PLAN);
 }
 
 /* Whether agents will tell where they stand. */
@@ -48,7 +48,7 @@ static bool knows_domains(const struct hosts *h)
 
 bool launch_order_waits(const struct launch *l)
 {
-        return launch_order_is_wanted(l) && is_asked(&l->o) && !knows_domains(&l->hosts);
+        return launch_order_is_wanted(l) && is_asked(l->o) && !knows_domains(&l->hosts);
 }
 
 /* Fewer nodes are allowed: takes as many as make whole segments. */
@@ -119,7 +119,7 @@ static void warn_unplaced(struct launch *l)
                               working, without.n == 1 ? "is" : "are");
                 diag_place(d, "%s", names);
         }
-        diag_help(d, is_asked(&l->o)
+        diag_help(d, is_asked(l->o)
                              ? "--topology FILE tells the switches: `leaf1: gpu[001-016]`"
                              : "--topology FILE tells the switches, --probe asks the nodes for "
                                "their NVLink domains");
@@ -130,7 +130,7 @@ static int arrange_hosts(struct launch *l, size_t needed, size_t segment)
 {
         struct hosts *h = &l->hosts;
         bool *usable = xcalloc(h->n, sizeof(*usable));
-        size_t cut = segment ? cut_to_segments(&l->o, needed) : needed, *order;
+        size_t cut = segment ? cut_to_segments(l->o, needed) : needed, *order;
 
         for (size_t i = 0; i < h->n; i++)
                 usable[i] = !h->v[i].spare;
@@ -151,7 +151,7 @@ size_t launch_order_count(const struct launch *l)
         struct plan p = PLAN_INIT;
         size_t n = 0;
 
-        if (l->o.plan.np && plan_build(&p, &l->hosts, NULL, &l->o.plan, &unused) == 0)
+        if (l->o->plan.np && plan_build(&p, &l->hosts, NULL, &l->o->plan, &unused) == 0)
                 for (size_t i = 0, working = 0; i < l->hosts.n; i++) {
                         working += !l->hosts.v[i].spare;
                         if (p.nodes[i].n_ranks)
@@ -166,13 +166,13 @@ int launch_order_arrange(struct launch *l, size_t needed)
 {
         struct hosts *h = &l->hosts;
         struct switch_tree *t;
-        size_t working = 0, segment = (size_t)l->o.segment;
+        size_t working = 0, segment = (size_t)l->o->segment;
         int r;
 
         if (!launch_order_is_wanted(l))
                 return 0;
-        t = l->o.topology ? topology_load(l->o.topology, &l->diags) : load_slurm_tree(l);
-        if (!t && l->o.topology)
+        t = l->o->topology ? topology_load(l->o->topology, &l->diags) : load_slurm_tree(l);
+        if (!t && l->o->topology)
                 return -EINVAL;
         for (size_t i = 0; i < h->n; i++) {
                 /* All hosts have a site from here on, also those that stand by. */
@@ -187,11 +187,11 @@ int launch_order_arrange(struct launch *l, size_t needed)
         segment = launch_order_waits(l) ? 0 : segment;
         r = arrange_hosts(l, needed, segment);
         /* The hosts chosen may have fewer slots than the first of the list. */
-        for (size_t n; r == 0 && !l->o.nodes && (n = launch_order_count(l)) > needed;) {
+        for (size_t n; r == 0 && !l->o->nodes && (n = launch_order_count(l)) > needed;) {
                 needed = n;
                 r = arrange_hosts(l, needed, segment);
         }
-        if (r == 0 && !is_asked(&l->o))
+        if (r == 0 && !is_asked(l->o))
                 warn_unplaced(l);
         return r;
 }
@@ -200,7 +200,7 @@ int launch_order_arrange(struct launch *l, size_t needed)
 
 static bool is_node_ready(const struct launch *l, size_t i)
 {
-        return job_node(l->run.job, i)->state == NODE_READY;
+        return job_node(l->run->job, i)->state == NODE_READY;
 }
 
 /* Takes a fact of a node. The file knows more of the switches than the node. */
@@ -239,7 +239,7 @@ static enum job_step ask_places(struct launch *l)
         for (size_t i = 0; i < h->n; i++)
                 if (host_site_of(&h->v[i])->asked)
                         checked_add(&facts[i], "asked", "", "");
-        step = job_check(l->run.job, &o, NULL, facts);
+        step = job_check(l->run->job, &o, NULL, facts);
         for (size_t i = 0; i < h->n; i++) {
                 struct host_site *s = h->v[i].site;
 
@@ -262,10 +262,10 @@ static size_t count_order_nodes(const struct launch *l)
         struct plan p = PLAN_INIT;
         size_t n = 0;
 
-        if (l->o.first)
+        if (l->o->first)
                 for (size_t i = 0; i < l->hosts.n; i++)
                         n += !l->hosts.v[i].spare;
-        else if (plan_build(&p, &l->hosts, l->inventory, &l->o.plan, &unused) == 0)
+        else if (plan_build(&p, &l->hosts, l->inventory, &l->o->plan, &unused) == 0)
                 n = (size_t)p.num_nodes;
         plan_finish(&p);
         diags_finish(&unused);
@@ -300,7 +300,7 @@ static size_t *choose_enough(struct launch *l, size_t *order, size_t needed, con
                 take_turns(l, order, l->hosts.n, usable, true);
                 n = count_order_nodes(l);
                 if (n > needed)
-                        more = host_order_choose(&l->hosts, usable, n, (size_t)l->o.segment,
+                        more = host_order_choose(&l->hosts, usable, n, (size_t)l->o->segment,
                                                  &unused);
                 /* The plan tells what is missing. */
                 if (n <= needed || !more) {
@@ -320,14 +320,14 @@ static size_t *choose_enough(struct launch *l, size_t *order, size_t needed, con
 static int choose_nodes(struct launch *l)
 {
         struct hosts *h = &l->hosts;
-        size_t n = count_order_nodes(l), needed = cut_to_segments(&l->o, n), *order;
+        size_t n = count_order_nodes(l), needed = cut_to_segments(l->o, n), *order;
         bool *usable = xcalloc(h->n, sizeof(*usable)), stand_by = needed < n;
 
         for (size_t i = 0; i < h->n; i++) {
                 usable[i] = is_node_ready(l, i) && !h->v[i].site->stands_by;
                 stand_by |= usable[i] && h->v[i].spare;
         }
-        order = n ? host_order_choose(h, usable, needed, (size_t)l->o.segment, &l->diags) : NULL;
+        order = n ? host_order_choose(h, usable, needed, (size_t)l->o->segment, &l->diags) : NULL;
         if (order)
                 take_turns(l, order, needed, usable, stand_by);
         if (order && stand_by && needed == n)
@@ -371,7 +371,7 @@ static size_t *list_nodes(const struct plan *p)
 
 int launch_order_check(struct launch *l, bool again)
 {
-        size_t segment = (size_t)l->o.segment, n = (size_t)l->plan.num_nodes, at, end, *nodes;
+        size_t segment = (size_t)l->o->segment, n = (size_t)l->plan.num_nodes, at, end, *nodes;
         int rc = 0;
 
         if (!segment || !launch_order_is_wanted(l))

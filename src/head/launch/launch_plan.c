@@ -61,8 +61,8 @@ static char *find_library_path(const struct launch *l)
         const char *value;
         char *path;
 
-        if (l->o.command == COMMAND_PLAN)
-                export_env_collect(&l->o, environ, &env, &unset, &unused);
+        if (l->o->command == COMMAND_PLAN)
+                export_env_collect(l->o, environ, &env, &unset, &unused);
         value = strv_env_get(env.n ? &env : &l->env, "LD_LIBRARY_PATH");
         path = value ? xstrdup(value) : NULL;
         strv_finish(&env);
@@ -87,8 +87,8 @@ static void choose_mpi(struct launch *l, size_t first, const char *library_path)
 {
         CLEANUP(mpi_found_finish) struct mpi_found found = { 0 };
         const struct mpi_libraries *libs = &found.libs;
-        unsigned kind = options_mpi(&l->o, first);
-        int ranks = options_is_per_node(&l->o, first) ? 1 : count_world_ranks(&l->plan, first);
+        unsigned kind = options_mpi(l->o, first);
+        int ranks = options_is_per_node(l->o, first) ? 1 : count_world_ranks(&l->plan, first);
         bool is_new = !(l->end.told & TOLD_MPI);
         const char *mpi;
 
@@ -97,7 +97,7 @@ static void choose_mpi(struct launch *l, size_t first, const char *library_path)
                 const struct job_program *p = &l->programs[i];
 
                 mpi_found_finish(&found);
-                if (ranks > 1 && options_share_world(&l->o, first, i))
+                if (ranks > 1 && options_share_world(l->o, first, i))
                         mpi_search(&found, p->argv->v, p->cwd ? p->cwd : l->cwd, library_path);
         }
         mpi = libs->name ? libs->name : found.script ? "mpi4py" : "";
@@ -108,7 +108,7 @@ static void choose_mpi(struct launch *l, size_t first, const char *library_path)
         else if (libs->of[0] && libs->of[1] && is_new)
                 warn_of_two_mpis(l, found.program, libs);
         if (kind == MPI_AUTO && libs->family == MPI_FAMILY_OPEN_MPI)
-                options_set_mpi(&l->o, first, MPI_PMIX);
+                options_set_mpi(l->o, first, MPI_PMIX);
 }
 
 static void choose_mpis(struct launch *l)
@@ -121,7 +121,7 @@ static void choose_mpis(struct launch *l)
                 size_t first = 0;
 
                 /* The first program of the world decides for all. */
-                while (!options_share_world(&l->o, first, i))
+                while (!options_share_world(l->o, first, i))
                         first++;
                 if (first == i)
                         choose_mpi(l, i, library_path);
@@ -136,7 +136,7 @@ static void choose_mpis(struct launch *l)
  * exit code. */
 static int refuse_plan(struct launch *l)
 {
-        if (l->run.job)
+        if (l->run->job)
                 launch_spares_note(l);
         return verdict_nothing_started(l, EX_UNAVAILABLE);
 }
@@ -144,15 +144,15 @@ static int refuse_plan(struct launch *l)
 /* Plans the ranks, or the replicas of the roles. 0, or < 0 with errors in diags. */
 static int build_plan_of_job(struct launch *l, const struct plan_inventory *inv)
 {
-        size_t n = options_count_roles(&l->o);
+        size_t n = options_count_roles(l->o);
         struct plan_role *roles;
         int r;
 
         if (!n)
-                return plan_build(&l->plan, &l->hosts, inv, &l->o.plan, &l->diags);
+                return plan_build(&l->plan, &l->hosts, inv, &l->o->plan, &l->diags);
         roles = xcalloc(n, sizeof(*roles)); /* their texts are lent */
         for (size_t i = 0; i < n; i++)
-                roles[i] = *options_role(&l->o, i);
+                roles[i] = *options_role(l->o, i);
         r = plan_roles_build(&l->plan, &l->hosts, inv, roles, n, &l->diags);
         free(roles);
         return r;
@@ -181,7 +181,7 @@ int launch_plan_make(struct launch *l)
                 launch_gpus_check(l);
         if (!rc)
                 rc = launch_setup_check_compat(l);
-        if (!rc && l->o.argv.n)
+        if (!rc && l->o->argv.n)
                 choose_mpis(l);
         return rc;
 }
@@ -189,12 +189,12 @@ int launch_plan_make(struct launch *l)
 /* Prints the plan to standard output, or to the file of --json. Returns 0, or the exit code. */
 static int print_plan_json(struct launch *l)
 {
-        const char *path = l->o.json_file;
+        const char *path = l->o->json_file;
         FILE *to = path ? fopen(path, "we") : stdout;
         struct error err;
 
         if (to)
-                plan_print_json(to, &l->plan, &l->hosts, &l->o, l->config.book, l->manifests,
+                plan_print_json(to, &l->plan, &l->hosts, l->o, l->config->book, l->manifests,
                                 l->inventory, l->cwd);
         if (!to || (path && fclose(to) != 0)) {
                 err_set(&err, errno, "cannot write the plan to %s: %s", path, strerror(errno));
@@ -237,8 +237,8 @@ static void ask_bindings(struct launch *l)
         for (size_t i = 0; i < l->n_programs; i++)
                 wishes[i] = (struct job_bind_wish){ read_threads_wanted(l, i),
                                                     renumbers_devices(l, i) };
-        if (!l->o.bind || strcmp(l->o.bind, "none") != 0 || l->o.near_nic)
-                job_ask_bindings(l->run.job, &l->plan, wishes, l->inventory);
+        if (!l->o->bind || strcmp(l->o->bind, "none") != 0 || l->o->near_nic)
+                job_ask_bindings(l->run->job, &l->plan, wishes, l->inventory);
         free(wishes);
 }
 
@@ -260,13 +260,13 @@ static void drop_bindings(struct launch *l)
 
 static int print_plan(struct launch *l)
 {
-        if (l->o.json)
+        if (l->o->json)
                 return print_plan_json(l);
-        if (l->o.ranks.n)
-                plan_print_ranks(stdout, &l->plan, &l->hosts, &l->o, l->config.book,
-                                 &l->config.ports);
+        if (l->o->ranks.n)
+                plan_print_ranks(stdout, &l->plan, &l->hosts, l->o, l->config->book,
+                                 &l->config->ports);
         else
-                plan_print_table(stdout, &l->plan, &l->hosts, &l->o, l->config.book, l->manifests,
+                plan_print_table(stdout, &l->plan, &l->hosts, l->o, l->config->book, l->manifests,
                                  l->inventory, l->cwd);
         verdict_say(l);
         return 0;
@@ -276,14 +276,14 @@ int launch_plan_print(struct launch *l)
 {
         int rc;
 
-        if (export_env_collect(&l->o, environ, &l->env, &l->unset, &l->diags) < 0)
+        if (export_env_collect(l->o, environ, &l->env, &l->unset, &l->diags) < 0)
                 return verdict_nothing_started(l, EX_NOINPUT);
         rc = launch_pack_files(l);
         if (!rc)
                 launch_programs_prepare(l);
         if (!rc)
                 rc = launch_roles_check_ready(l);
-        if (!rc && l->o.probe)
+        if (!rc && l->o->probe)
                 rc = launch_connect(l);
         if (!rc)
                 rc = launch_plan_make(l);
@@ -292,7 +292,7 @@ int launch_plan_print(struct launch *l)
         if (rc)
                 return rc;
         launch_roles_guess(l);
-        if (l->o.probe)
+        if (l->o->probe)
                 ask_bindings(l);
         rc = print_plan(l);
         drop_bindings(l);

@@ -50,7 +50,7 @@ struct judged {
 
 static bool is_present(const struct launch *l, size_t node)
 {
-        return job_node(l->run.job, node)->state == NODE_READY;
+        return job_node(l->run->job, node)->state == NODE_READY;
 }
 
 /* --- asking ----------------------------------------------------------------------------------- */
@@ -82,7 +82,7 @@ static enum job_step ask_joined(struct launch *l)
         }
         if (!n)
                 return JOB_DONE;
-        r = launch_check_ask(l, p->facts, l->o.preflight >= PREFLIGHT_FILES);
+        r = launch_check_ask(l, p->facts, l->o->preflight >= PREFLIGHT_FILES);
         log_line(LOG_INFO, "preflight: %zu node%s asked in %lld ms", n, n == 1 ? "" : "s",
                  (long long)(clock_ms() - begun_ms));
         return r;
@@ -96,9 +96,9 @@ static enum job_step test_peers(struct launch *l)
 
         job_peers_finish(&p->peers);
         p->peers = (struct job_peers){ 0 };
-        return l->o.preflight < PREFLIGHT_FILES
+        return l->o->preflight < PREFLIGHT_FILES
                        ? JOB_DONE
-                       : launch_check_peers(l, p->facts, l->o.preflight == PREFLIGHT_PAIRS, NULL,
+                       : launch_check_peers(l, p->facts, l->o->preflight == PREFLIGHT_PAIRS, NULL,
                                             &p->peers);
 }
 
@@ -165,7 +165,7 @@ static void judge_nodes(const struct launch *l, struct judged *to, const bool *j
         }
         /* Without a profile, and warnings never end a launch. */
         check_judge(&to->report, to->nodes, n, false);
-        if (l->o.preflight >= PREFLIGHT_FILES)
+        if (l->o->preflight >= PREFLIGHT_FILES)
                 job_peers_judge(&l->end.preflight->peers, &to->report,
                                 &(struct peer_blame){ joined });
         for (size_t i = 0; i < n; i++) {
@@ -196,7 +196,7 @@ static void judged_finish(struct judged *j, size_t n)
  * links to these nodes may be closed already. */
 static int refuse_unfit(struct launch *l, const struct judged *j)
 {
-        bool replaces = options_replace_nodes(&l->o) && l->o.on_bad_node != BAD_NODE_STOP;
+        bool replaces = options_replace_nodes(l->o) && l->o->on_bad_node != BAD_NODE_STOP;
         size_t *bad = xcalloc(l->hosts.n, sizeof(*bad)), n = 0, others = 0;
         CLEANUP(free_textp) char *names = NULL;
         struct diag *d;
@@ -214,10 +214,10 @@ static int refuse_unfit(struct launch *l, const struct judged *j)
         /* Without any fit node an advice to leave nodes out would leave none. */
         if (others && replaces)
                 launch_spares_note(l);
-        else if (others && !l->o.dial_in)
+        else if (others && !l->o->dial_in)
                 diag_help(d, "leave out all that failed: --exclude '%s'%s", names,
-                          options_replace_nodes(&l->o) || l->o.local ||
-                                          l->o.on_bad_node == BAD_NODE_STOP
+                          options_replace_nodes(l->o) || l->o->local ||
+                                          l->o->on_bad_node == BAD_NODE_STOP
                                   ? ""
                                   : "; --spares N keeps N hosts to replace them");
         free(bad);
@@ -275,8 +275,8 @@ static int go_round(struct launch *l, bool *ret_changed)
                 judge_nodes(l, &j, NULL);
                 *ret_changed = j.n > 0;
                 if (j.n)
-                        r = launch_spares_put_out(l, j.why, l->o.on_bad_node == BAD_NODE_DROP,
-                                                  l->o.on_bad_node == BAD_NODE_STOP);
+                        r = launch_spares_put_out(l, j.why, l->o->on_bad_node == BAD_NODE_DROP,
+                                                  l->o->on_bad_node == BAD_NODE_STOP);
                 else
                         tell_warnings(l, &j);
                 if (r == JOB_NODES_UNFIT)
@@ -294,7 +294,7 @@ static int go_round(struct launch *l, bool *ret_changed)
 
 int launch_preflight(struct launch *l)
 {
-        bool changed = l->o.preflight != PREFLIGHT_NONE;
+        bool changed = l->o->preflight != PREFLIGHT_NONE;
         int rc = 0;
 
         while (!rc && changed)
@@ -324,7 +324,7 @@ void launch_preflight_joined(struct launch *l)
                          * prepare_again() meets the lost node next. */
                         if (joined[i] && j.why[i]) {
                                 log_line(LOG_WARN, "%s is %s", l->hosts.v[i].name, j.why[i]);
-                                job_give_up(l->run.job, i, j.why[i]);
+                                job_give_up(l->run->job, i, j.why[i]);
                         }
                 judged_finish(&j, p->n);
         }

@@ -83,7 +83,7 @@ struct launch_end {
 
 /* The state of a launch, all of launch.c. */
 struct launch {
-        struct options o;
+        struct options *o; /* of the caller */
         struct hosts hosts;
         struct diags diags;
         struct plan plan;
@@ -99,8 +99,8 @@ struct launch {
         struct job_program *programs; /* owned, with env and cwd */
         size_t n_programs;
         char mpi[64]; /* of a program that has several ranks; "" = none known */
-        struct job_config config;
-        struct run_view run; /* ranks, job, dir, progress and socket are owned */
+        struct job_config *config;
+        struct run_view *run; /* ranks, job, dir, progress and socket are owned */
         struct launch_end end;
 };
 

@@ -34,10 +34,10 @@ static size_t collect_hellos(const struct launch *l, size_t i, const struct hell
 {
         size_t n = 0;
 
-        to[n++] = &job_node(l->run.job, i)->hello;
+        to[n++] = &job_node(l->run->job, i)->hello;
         for (size_t k = 0; k < l->hosts.n && n < PEERS_COMPARED; k++)
-                if (k != i && job_node(l->run.job, k)->state != NODE_FAILED)
-                        to[n++] = &job_node(l->run.job, k)->hello;
+                if (k != i && job_node(l->run->job, k)->state != NODE_FAILED)
+                        to[n++] = &job_node(l->run->job, k)->hello;
         return n;
 }
 
@@ -49,7 +49,7 @@ static int choose_network(const struct launch *l, size_t i, struct probed_host *
         size_t n = collect_hellos(l, i, hellos);
         struct master_addr_list list;
 
-        if (master_addr_candidates(&list, p->host, hellos, n, l->o.iface, err) < 0)
+        if (master_addr_candidates(&list, p->host, hellos, n, l->o->iface, err) < 0)
                 return -1;
         /* Loopback is no address for other nodes: the line has none. */
         if (!list.n || !strcmp(list.v[0].iface, "lo"))
@@ -127,20 +127,20 @@ int launch_probe_hosts(struct launch *l)
         all = json_array();
         for (size_t i = 0; i < l->hosts.n; i++) {
                 struct probed_host p = { .host = &l->hosts.v[i],
-                                         .hello = &job_node(l->run.job, i)->hello };
+                                         .hello = &job_node(l->run->job, i)->hello };
 
-                if (job_node(l->run.job, i)->state == NODE_FAILED)
+                if (job_node(l->run->job, i)->state == NODE_FAILED)
                         continue;
                 p.gpus = l->inventory[i].gpus;
                 p.slots = MIN(p.gpus ? p.gpus : MAX((int)p.hello->cores, 1), SLOTS_MAX);
                 if (choose_network(l, i, &p, without.n ? &err : &first) < 0)
                         host_group_add(&without, i);
-                else if (l->o.json)
+                else if (l->o->json)
                         json_array_append_new(all, describe_host(&p));
                 else
                         write_line(&p);
         }
-        if (l->o.json)
+        if (l->o->json)
                 print_probe_json(all);
         json_decref(all);
         tell_without_address(l, &without, &first);

@@ -47,19 +47,19 @@ static char *find_program_cwd(const struct launch *l, const char *chdir)
 
 void launch_programs_find(struct launch *l)
 {
-        size_t n = l->o.argv.n ? 1 + l->o.n_more : 0; /* `hnlaunch plan` needs none */
+        size_t n = l->o->argv.n ? 1 + l->o->n_more : 0; /* `hnlaunch plan` needs none */
 
         l->programs = xcalloc(n, sizeof(*l->programs));
         l->n_programs = n;
         for (size_t i = 0; i < n; i++) {
-                const struct program_options *own = options_program(&l->o, i);
+                const struct program_options *own = options_program(l->o, i);
                 struct job_program *p = &l->programs[i];
 
-                p->argv = options_argv(&l->o, i);
+                p->argv = options_argv(l->o, i);
                 if (own)
                         p->cwd = find_program_cwd(l, own->chdir);
                 /* A container's programs are elsewhere. */
-                if (!l->o.container.kind)
+                if (!l->o->container.kind)
                         find_in_folder(p->argv->v, p->cwd ? p->cwd : l->cwd);
         }
 }
@@ -67,11 +67,11 @@ void launch_programs_find(struct launch *l)
 void launch_programs_prepare(struct launch *l)
 {
         for (size_t i = 0; i < l->n_programs; i++) {
-                const struct program_options *own = options_program(&l->o, i);
+                const struct program_options *own = options_program(l->o, i);
                 struct job_program *p = &l->programs[i];
 
                 if (own)
-                        export_env_add(&l->o, &own->exports, environ, &p->env, &l->diags);
+                        export_env_add(l->o, &own->exports, environ, &p->env, &l->diags);
                 /* Only a program named by a path may be a pushed file, and a directory of its own
                  * is not below the pushed files. */
                 if (!p->cwd && strchr(p->argv->v[0], '/'))
@@ -86,20 +86,20 @@ int launch_programs_share(struct launch *l)
         struct diag *d;
         bool fits;
 
-        if (l->o.multi)
-                return multi_prog_share(l->o.multi, &l->plan, &l->diags) < 0
+        if (l->o->multi)
+                return multi_prog_share(l->o->multi, &l->plan, &l->diags) < 0
                                ? verdict_nothing_started(l, EX_DATAERR)
                                : 0;
-        intlist_add(&counts, l->o.first_np);
-        for (size_t i = 0; i < l->o.n_more; i++)
-                intlist_add(&counts, l->o.more[i].np);
+        intlist_add(&counts, l->o->first_np);
+        for (size_t i = 0; i < l->o->n_more; i++)
+                intlist_add(&counts, l->o->more[i].np);
         /* Ranks of roles are shared when the plan is made. */
-        fits = !l->o.n_more || l->o.first || plan_share(&l->plan, counts.v, counts.n);
+        fits = !l->o->n_more || l->o->first || plan_share(&l->plan, counts.v, counts.n);
         for (size_t i = 0; !fits && i < counts.n; i++) {
                 if (counts.v[i])
                         continue;
                 d = diag_add(&l->diags, HN_TOO_MANY_RANKS, EX_UNAVAILABLE,
-                             "no slot is left for `%s`: there are %d", options_argv(&l->o, i)->v[0],
+                             "no slot is left for `%s`: there are %d", options_argv(l->o, i)->v[0],
                              l->plan.world_size);
                 diag_help(d, "it has no -n, and the other programs take all slots: lower their -n, "
                              "or name more hosts");

@@ -84,7 +84,7 @@ static void on_window_resized(uv_signal_t *h, int signo UNUSED)
 
         /* Only the size has changed. */
         *now.term = '\0';
-        job_resize(p->launch->run.job, &now);
+        job_resize(p->launch->run->job, &now);
 }
 
 /* --- life cycle ------------------------------------------------------------------------------- */
@@ -93,7 +93,7 @@ int launch_pty_open(struct launch *l)
 {
         struct launch_pty *p;
 
-        if (l->o.pty_rank == PTY_NONE)
+        if (l->o->pty_rank == PTY_NONE)
                 return 0;
         if (!isatty(STDIN_FILENO)) {
                 diag_help(diag_add(&l->diags, HN_NO_TERMINAL, EX_USAGE,
@@ -126,14 +126,14 @@ int launch_pty_choose_rank(struct launch *l)
 
         if (!p)
                 return 0;
-        p->rank = l->o.pty_rank;
+        p->rank = l->o->pty_rank;
         if (p->rank == PTY_FIRST)
-                p->rank = launch_setup_first_rank(&l->o);
+                p->rank = launch_setup_first_rank(l->o);
         rc = launch_pty_check_rank(l);
         if (rc)
                 return rc;
         events_listen(&l->events, on_pty_event, p);
-        uv_signal_init(job_loop(l->run.job), &p->resized);
+        uv_signal_init(job_loop(l->run->job), &p->resized);
         p->has_resized = true;
         p->resized.data = p;
         uv_unref((uv_handle_t *)&p->resized);

@@ -47,7 +47,7 @@ static const struct node_facts *ask_node_facts(void *ctx, const char *path)
 
         free(r->facts);
         r->facts = xcalloc(l->hosts.n, sizeof(*r->facts));
-        job_ask_facts(l->run.job, path, r->facts);
+        job_ask_facts(l->run->job, path, r->facts);
         return r->facts;
 }
 
@@ -82,13 +82,13 @@ static int64_t find_run_time(const struct launch *l, int64_t file_ns)
 static int64_t count_won(struct launch *l, bool *ret_progress)
 {
         struct launch_restart *r = l->end.restart;
-        const struct rank_board_steps s = rank_board_steps(l->run.ranks);
-        int64_t newest = find_newest_file(l->o.restart.progress_file);
+        const struct rank_board_steps s = rank_board_steps(l->run->ranks);
+        int64_t newest = find_newest_file(l->o->restart.progress_file);
         int64_t won = s.told ? MAX(s.most - r->best_step, INT64_C(0)) : 0;
 
         *ret_progress = won > 0 || newest > r->file_ns;
         if (won)
-                r->won_us = MAX(r->won_us, l->run.ranks->pace->had_us);
+                r->won_us = MAX(r->won_us, l->run->ranks->pace->had_us);
         if (newest > r->file_ns)
                 r->won_us = MAX(r->won_us, find_run_time(l, newest));
         r->best_step += won;
@@ -117,7 +117,7 @@ static void record_attempt(struct launch *l, const struct evidence *e, int64_t w
         char cause[640];
         json_t *j;
 
-        job_sentence(l->run.job, &job_outcome(l->run.job)->cause, cause, sizeof(cause));
+        job_sentence(l->run->job, &job_outcome(l->run->job)->cause, cause, sizeof(cause));
         j = json_pack("{s:i, s:o, s:I, s:b, s:I}", "attempt", (int)json_array_size(r->attempts) + 1,
                       "cause", json_text(cause), "steps_won", (json_int_t)won, "progress",
                       e->progress, "us", (json_int_t)(events_now_us(&l->events) - r->began_us));
@@ -201,8 +201,8 @@ static void acquit_hosts(struct launch *l, const struct evidence *now)
 static void collect_drained(struct launch *l, struct intlist *retired)
 {
         for (size_t i = 0; i < l->hosts.n; i++)
-                if (job_drained_by(l->run.job, i))
-                        retire_host(l, retired, (int)i, job_drained_by(l->run.job, i),
+                if (job_drained_by(l->run->job, i))
+                        retire_host(l, retired, (int)i, job_drained_by(l->run->job, i),
                                     EVIDENCE_DRAINED);
 }
 
@@ -211,7 +211,7 @@ static void collect_drained(struct launch *l, struct intlist *retired)
 static void collect_retired(struct launch *l, const struct evidence *e,
                             const struct restart_decision *d, struct intlist *retired)
 {
-        const struct outcome *o = job_outcome(l->run.job);
+        const struct outcome *o = job_outcome(l->run->job);
 
         char reason[sizeof(d->reason) + PLAN_RANK_NAME_MAX + 40], who[PLAN_RANK_NAME_MAX];
 
@@ -236,15 +236,15 @@ static void collect_held(struct launch *l, const struct job_next *next, struct i
         struct node_facts *own = NULL, *facts = r ? r->facts : NULL;
 
         /* Memory matters only to another attempt, and the wait may take a minute. */
-        if (!job_may_restart(l->run.job, next))
+        if (!job_may_restart(l->run->job, next))
                 return;
         if (!facts) {
                 /* The decision did not ask. */
                 facts = own = xcalloc(l->hosts.n, sizeof(*own));
-                job_ask_facts(l->run.job, "", facts);
+                job_ask_facts(l->run->job, "", facts);
         }
-        job_await_memory(l->run.job, retired, facts);
-        for (size_t i = 0; job_may_restart(l->run.job, next) && i < l->hosts.n; i++) {
+        job_await_memory(l->run->job, retired, facts);
+        for (size_t i = 0; job_may_restart(l->run->job, next) && i < l->hosts.n; i++) {
                 CLEANUP(free_textp)
                 char *reason =
                         xasprintf("memory of the ended attempt is not free: %s", facts[i].held);
@@ -271,9 +271,9 @@ static void begin_attempt(struct launch *l)
 /* Whether the job can go on when a host is put out. */
 static bool is_replaceable(const struct launch *l)
 {
-        int least = options_min_nodes(&l->o);
+        int least = options_min_nodes(l->o);
 
-        return job_spares(l->run.job) || (least && l->plan.num_nodes > least);
+        return job_spares(l->run->job) || (least && l->plan.num_nodes > least);
 }
 
 /* Decides after an attempt with --restart auto. True: the job is ready for the next. Evidence is
@@ -282,7 +282,7 @@ static bool decide_next(struct launch *l)
 {
         struct launch_restart *r = l->end.restart;
         const struct restart_history h = { r->past, r->n };
-        const struct restart_limits limits = { l->o.restart.give_up, l->o.restart.no_progress,
+        const struct restart_limits limits = { l->o->restart.give_up, l->o->restart.no_progress,
                                                is_replaceable(l) };
         struct evidence_facts facts = { .plan = &l->plan,
                                         .hosts = &l->hosts,
@@ -299,8 +299,8 @@ static bool decide_next(struct launch *l)
         free(r->facts); /* of the attempt before */
         r->facts = NULL;
         /* Before job_restart_as(), which forgets the attempt. */
-        evidence_collect(&e, job_outcome(l->run.job), &facts);
-        if (!outcome_failed(job_outcome(l->run.job))) {
+        evidence_collect(&e, job_outcome(l->run->job), &facts);
+        if (!outcome_failed(job_outcome(l->run->job))) {
                 record_attempt(l, &e, won, NULL);
                 return false;
         }
@@ -322,7 +322,7 @@ static bool decide_next(struct launch *l)
         /* A planned drain uses up no restart. */
         next.extra = e.kind == EVIDENCE_DRAINED;
         collect_held(l, &next, &retired);
-        again = job_restart_as(l->run.job, &l->plan, &next);
+        again = job_restart_as(l->run->job, &l->plan, &next);
         if (again == JOB_AGAIN)
                 begin_attempt(l);
         r->exhausted = retired.n && again == JOB_TOO_FEW_NODES;
@@ -337,7 +337,7 @@ static bool decide_next(struct launch *l)
 static bool begin_next(struct launch *l)
 {
         CLEANUP(intlist_finish) struct intlist retired = { 0 };
-        bool drained = job_outcome(l->run.job)->cause.kind == CAUSE_DRAIN;
+        bool drained = job_outcome(l->run->job)->cause.kind == CAUSE_DRAIN;
         struct job_next next = { .retired = &retired,
                                  .verb = "host out",
                                  .reason = drained ? "drained" : "memory of a GPU is not free",
@@ -347,8 +347,8 @@ static bool begin_next(struct launch *l)
                 collect_drained(l, &retired);
         /* NULL: as job_restart() will decide. */
         collect_held(l, drained ? &next : NULL, &retired);
-        return retired.n ? job_restart_as(l->run.job, &l->plan, &next) == JOB_AGAIN
-                         : job_restart(l->run.job, &l->plan);
+        return retired.n ? job_restart_as(l->run->job, &l->plan, &next) == JOB_AGAIN
+                         : job_restart(l->run->job, &l->plan);
 }
 
 bool launch_restart_again(struct launch *l)
@@ -361,14 +361,14 @@ int launch_restart_code(struct launch *l, int code)
         struct launch_restart *r = l->end.restart;
         struct diag *d;
 
-        if (l->o.drain.requeue_exit && job_saved(l->run.job))
-                return l->o.drain.requeue_exit;
+        if (l->o->drain.requeue_exit && job_saved(l->run->job))
+                return l->o->drain.requeue_exit;
         if (!r || !r->exhausted)
                 return code;
         d = diag_warn(&l->diags, HN_NO_SPARE, "no spare host is left, and %zu host%s put out",
                       r->retired.n, r->retired.n == 1 ? " was" : "s were");
-        if (options_min_nodes(&l->o))
-                diag_note(d, "fewer than %d nodes would be left", options_min_nodes(&l->o));
+        if (options_min_nodes(l->o))
+                diag_note(d, "fewer than %d nodes would be left", options_min_nodes(l->o));
         for (size_t i = 0; i < r->retired.n; i++)
                 diag_row(d, "%s", r->retired.v[i]);
         diag_help(d, "add hosts, with the word spare in the hostfile");
@@ -400,7 +400,7 @@ static bool may_repeat(void *ctx, const struct outcome *o, bool healthy)
         struct launch *l = ctx;
         struct launch_restart *r = l->end.restart;
         const struct restart_history h = { r->past, r->n };
-        const struct restart_limits limits = { l->o.restart.give_up, l->o.restart.no_progress,
+        const struct restart_limits limits = { l->o->restart.give_up, l->o->restart.no_progress,
                                                is_replaceable(l) };
         const struct evidence_facts facts = { .plan = &l->plan,
                                               .hosts = &l->hosts,
@@ -425,12 +425,12 @@ static bool may_repeat(void *ctx, const struct outcome *o, bool healthy)
 void launch_restart_begin(struct launch *l)
 {
         events_listen(&l->events, on_drained, l);
-        if (!l->o.restart.automatic)
+        if (!l->o->restart.automatic)
                 return;
         l->end.restart = xcalloc(1, sizeof(*l->end.restart));
         l->end.restart->attempts = json_array();
-        l->end.restart->file_ns = find_newest_file(l->o.restart.progress_file);
-        job_use_restart_rule(l->run.job, may_repeat);
+        l->end.restart->file_ns = find_newest_file(l->o->restart.progress_file);
+        job_use_restart_rule(l->run->job, may_repeat);
         begin_attempt(l);
 }
 

@@ -22,8 +22,8 @@ enum { ROLES_MAX = 128 << 10 }; /* bytes of a variable, with its name: a limit o
 
 int launch_roles_scan(struct launch *l)
 {
-        l->config.book = role_texts_book(&l->o);
-        if (l->config.book && role_texts_scan(l->config.book, &l->o, &l->diags) < 0)
+        l->config->book = role_texts_book(l->o);
+        if (l->config->book && role_texts_scan(l->config->book, l->o, &l->diags) < 0)
                 return verdict_nothing_started(l, diags_first_error(&l->diags)->exit);
         return 0;
 }
@@ -33,9 +33,9 @@ static bool has_port(const struct launch *l, size_t role, const char *name)
 {
         CLEANUP(free_textp) char *variable = port_name_variable(name);
 
-        return strv_has(role_book_ports(l->config.book, (int)role), name) ||
-               strv_has(&l->config.ports, name) || strv_env_get(&l->programs[role].env, variable) ||
-               strv_env_get(&l->env, variable);
+        return strv_has(role_book_ports(l->config->book, (int)role), name) ||
+               strv_has(&l->config->ports, name) ||
+               strv_env_get(&l->programs[role].env, variable) || strv_env_get(&l->env, variable);
 }
 
 int launch_roles_check_ready(struct launch *l)
@@ -43,9 +43,9 @@ int launch_roles_check_ready(struct launch *l)
         size_t before = diags_errors(&l->diags);
         const struct diag *first;
 
-        for (size_t i = 0; i < options_count_roles(&l->o); i++) {
-                const char *role = options_role(&l->o, i)->name;
-                const char *port = role_ready_port(&options_program(&l->o, i)->conduct.ready);
+        for (size_t i = 0; i < options_count_roles(l->o); i++) {
+                const char *role = options_role(l->o, i)->name;
+                const char *port = role_ready_port(&options_program(l->o, i)->conduct.ready);
                 struct diag *d;
 
                 if (!port || has_port(l, i, port))
@@ -53,7 +53,7 @@ int launch_roles_check_ready(struct launch *l)
                 d = diag_add(&l->diags, HN_BAD_PORT_NAME, EX_USAGE,
                              "role `%s`: --ready asks the port `%s`, and nothing reserves it", role,
                              port);
-                job_file_roles_place(l->o.settings, &(struct job_place){ role, "ready" }, 1, d);
+                job_file_roles_place(l->o->settings, &(struct job_place){ role, "ready" }, 1, d);
                 diag_help(
                         d,
                         "write {port:%s} where the program of `%s` takes its port, or ask a fixed "
@@ -69,7 +69,7 @@ int launch_roles_check_ready(struct launch *l)
  * left out, with a warning. */
 static void set_address_book(struct launch *l)
 {
-        json_t *book = role_book_json(l->config.book);
+        json_t *book = role_book_json(l->config->book);
         CLEANUP(free_textp) char *text = json_dumps(book, JSON_COMPACT);
 
         json_decref(book);
@@ -88,7 +88,7 @@ static void set_address_book(struct launch *l)
 
 void launch_roles_fill(struct launch *l)
 {
-        const struct role_book *b = l->config.book;
+        const struct role_book *b = l->config->book;
 
         if (!b)
                 return;
@@ -97,12 +97,12 @@ void launch_roles_fill(struct launch *l)
 
                 /* The words of the attempt before have other addresses. */
                 strv_finish(&p->words);
-                role_texts_fill_words(b, &l->o, (int)i, false, &p->words, &l->diags);
-                role_texts_fill_env(b, &l->o, (int)i, false, &p->env, &l->diags);
+                role_texts_fill_words(b, l->o, (int)i, false, &p->words, &l->diags);
+                role_texts_fill_env(b, l->o, (int)i, false, &p->env, &l->diags);
         }
-        role_texts_fill_env(b, &l->o, -1, false, &l->env, &l->diags);
+        role_texts_fill_env(b, l->o, -1, false, &l->env, &l->diags);
         free(l->streams.label);
-        l->streams.label = role_texts_make_label(b, &l->o, &l->diags);
+        l->streams.label = role_texts_make_label(b, l->o, &l->diags);
         set_address_book(l);
 }
 
@@ -118,7 +118,7 @@ static char *guess_address(const struct launch *l, const struct host *host)
 
 void launch_roles_guess(struct launch *l)
 {
-        struct role_book *b = l->config.book;
+        struct role_book *b = l->config->book;
 
         for (int i = 0; b && i < l->plan.world_size; i++) {
                 const struct plan_rank *r = &l->plan.ranks[i];

@@ -53,7 +53,7 @@ static void find_image_file(struct launch *l, struct container_order *o)
 
 void launch_setup_container(struct launch *l)
 {
-        struct container_order *o = &l->o.container;
+        struct container_order *o = &l->o->container;
 
         if (!o->kind)
                 return;
@@ -61,16 +61,16 @@ void launch_setup_container(struct launch *l)
         free(o->dir);
         /* A container that runs already has folders of its own. */
         o->dir = xstrdup(o->kind == CONTAINER_EXEC ? "" : l->cwd);
-        l->config.container = container_order_encode(o);
+        l->config->container = container_order_encode(o);
 }
 
 int launch_setup_need_port(struct launch *l, const char *name)
 {
-        if (strv_has(&l->config.ports, name))
+        if (strv_has(&l->config->ports, name))
                 return 0;
-        if (l->config.ports.n == PORT_NAMES_MAX)
+        if (l->config->ports.n == PORT_NAMES_MAX)
                 return -E2BIG;
-        strv_push(&l->config.ports, name);
+        strv_push(&l->config->ports, name);
         return 0;
 }
 
@@ -78,12 +78,12 @@ int launch_setup_need_port(struct launch *l, const char *name)
  * there are any. 0, or -E2BIG. */
 static int need_text_port(struct launch *l, const char *name)
 {
-        struct role_book *b = l->config.book;
+        struct role_book *b = l->config->book;
         int r = 0;
 
         if (!b)
                 return launch_setup_need_port(l, name);
-        for (size_t i = 0; !r && i < options_count_roles(&l->o); i++)
+        for (size_t i = 0; !r && i < options_count_roles(l->o); i++)
                 r = role_book_need_port(b, (int)i, name);
         return r;
 }
@@ -201,7 +201,7 @@ static int find_argument_ports(struct launch *l, const struct strv *argv, struct
                 CLEANUP(free_textp)
                 char *place = xasprintf("argument %zu: %s", i, argv->v[i]);
 
-                if (!l->config.book) /* else launch_roles_scan() has */
+                if (!l->config->book) /* else launch_roles_scan() has */
                         rc = find_ports_in(l, argv->v[i], place, subst_read);
                 warn_of_placeholders(l, argv->v[i], place, told);
                 if (!rc && subst_has_any(argv->v[i]))
@@ -215,16 +215,16 @@ int launch_setup_find_ports(struct launch *l)
         CLEANUP(strv_finish) struct strv told = STRV_INIT;
         int rc = 0;
 
-        for (size_t i = 0; !rc && i < l->o.wrap.n; i++) {
-                rc = find_ports_in(l, l->o.wrap.v[i], "--wrap", subst_read);
-                warn_of_placeholders(l, l->o.wrap.v[i], "--wrap", &told);
+        for (size_t i = 0; !rc && i < l->o->wrap.n; i++) {
+                rc = find_ports_in(l, l->o->wrap.v[i], "--wrap", subst_read);
+                warn_of_placeholders(l, l->o->wrap.v[i], "--wrap", &told);
         }
-        for (size_t i = 0; !rc && l->o.subst && i < l->n_programs; i++)
+        for (size_t i = 0; !rc && l->o->subst && i < l->n_programs; i++)
                 rc = find_argument_ports(l, l->programs[i].argv, &told);
-        if (!rc && l->o.label == LABEL_TEMPLATE && !l->config.book) {
-                CLEANUP(free_textp) char *place = xasprintf("--label %s", l->o.label_template);
+        if (!rc && l->o->label == LABEL_TEMPLATE && !l->config->book) {
+                CLEANUP(free_textp) char *place = xasprintf("--label %s", l->o->label_template);
 
-                rc = find_ports_in(l, l->o.label_template, place, subst_read_name);
+                rc = find_ports_in(l, l->o->label_template, place, subst_read_name);
         }
         return rc;
 }
@@ -239,8 +239,8 @@ static void check_ssh_command(struct launch *l)
         int error = 0;
         bool path;
 
-        if (!l->o.ssh_command || !program_link_is_ssh(l->o.via) ||
-            shell_words_split(l->o.ssh_command, &words, &err) < 0)
+        if (!l->o->ssh_command || !program_link_is_ssh(l->o->via) ||
+            shell_words_split(l->o->ssh_command, &words, &err) < 0)
                 return;
         program = words.v[0];
         path = strchr(program, '/');
@@ -271,15 +271,15 @@ static void check_identity(struct launch *l, const char *path)
 
 int launch_setup_check_ssh(struct launch *l)
 {
-        const char *config = l->o.ssh_config;
+        const char *config = l->o->ssh_config;
 
         if (config && strcmp(config, "none") != 0 && access(config, R_OK) < 0)
                 diag_add(&l->diags, HN_SSH_CONFIG_UNREADABLE, EX_NOINPUT,
                          "cannot read the --ssh-config file %s: %s", config, strerror(errno));
         check_ssh_command(l);
         launch_hosts_via_check(l);
-        for (size_t i = 0; i < l->o.identities.n; i++)
-                check_identity(l, l->o.identities.v[i]);
+        for (size_t i = 0; i < l->o->identities.n; i++)
+                check_identity(l, l->o->identities.v[i]);
         return diags_errors(&l->diags) ? -ENOENT : 0;
 }
 
@@ -314,10 +314,10 @@ static char *find_folder_of_shell(const char *here)
 int launch_setup_find_cwd(struct launch *l)
 {
         CLEANUP(free_textp) char *named = NULL;
-        const char *to = l->o.chdir;
+        const char *to = l->o->chdir;
 
         l->here = getcwd(NULL, 0);
-        if (!l->here && (!to || *to != '/' || l->o.push.n || l->o.pull.n))
+        if (!l->here && (!to || *to != '/' || l->o->push.n || l->o->pull.n))
                 return refuse_cwd(l, errno);
         if (!l->here)
                 l->here = xstrdup("/"); /* unused: neither --push nor --pull */
@@ -327,7 +327,7 @@ int launch_setup_find_cwd(struct launch *l)
                 l->cwd = xstrdup(to);
         else
                 l->cwd = to ? xasprintf("%s/%s", named, to) : xstrdup(named);
-        l->run.cwd = l->cwd;
+        l->run->cwd = l->cwd;
         return 0;
 }
 
@@ -343,7 +343,7 @@ static int refuse_ranks(struct launch *l, const char *option, const char *ranks)
 
 int launch_setup_check_ranks(struct launch *l)
 {
-        const struct intlist *ranks = &l->o.ranks;
+        const struct intlist *ranks = &l->o->ranks;
         CLEANUP(free_textp) char *text = NULL;
 
         for (size_t i = 0; i < ranks->n; i++) {
@@ -364,21 +364,21 @@ int launch_setup_choose_ranks(struct launch *l)
         struct strv words = STRV_INIT;
         struct buf ranks = BUF_INIT;
         int rc = launch_setup_check_ranks(l);
-        int others = l->plan.world_size - (int)l->o.ranks.n;
+        int others = l->plan.world_size - (int)l->o->ranks.n;
 
-        if (rc || !l->o.ranks.n)
+        if (rc || !l->o->ranks.n)
                 return rc;
-        for (size_t i = 0; i < l->o.ranks.n; i++)
-                buf_printf(&ranks, i ? " %d" : "%d", l->o.ranks.v[i]);
+        for (size_t i = 0; i < l->o->ranks.n; i++)
+                buf_printf(&ranks, i ? " %d" : "%d", l->o->ranks.v[i]);
         /* The choice is made before a wrapper of --wrap, such as a profiler, is started. */
         strv_push(&words, "/bin/sh");
         strv_push(&words, "-c");
         strv_push(&words, script);
         strv_push_take(&words, buf_steal(&ranks));
-        strv_copy(&words, &l->o.wrap);
-        strv_finish(&l->o.wrap);
-        l->o.wrap = words;
-        if (others > 0 && !l->o.quiet)
+        strv_copy(&words, &l->o->wrap);
+        strv_finish(&l->o->wrap);
+        l->o->wrap = words;
+        if (others > 0 && !l->o->quiet)
                 diag_tell(
                         &l->diags,
                         "%d of %d ranks do%s not run the program (--ranks): a rank that waits for "
@@ -391,7 +391,7 @@ int launch_setup_choose_ranks(struct launch *l)
 int launch_setup_check_compat(struct launch *l)
 {
         int n;
-        size_t longest = compat_nodes_longest(l->o.compat, &l->plan, &l->hosts, &n);
+        size_t longest = compat_nodes_longest(l->o->compat, &l->plan, &l->hosts, &n);
 
         if (longest <= COMPAT_VARIABLE_MAX)
                 return 0;
@@ -414,28 +414,28 @@ int launch_setup_choose_shown(struct launch *l)
         bool good;
 
         /* A detached run shows no rank: its records have the output. */
-        if (l->o.detach || (l->o.show && strcmp(l->o.show, "all") != 0))
+        if (l->o->detach || (l->o->show && strcmp(l->o->show, "all") != 0))
                 l->streams.shown = xcalloc((size_t)n, sizeof(*l->streams.shown));
-        if (l->o.detach || !l->streams.shown)
+        if (l->o->detach || !l->streams.shown)
                 return 0;
-        good = range_numbers(l->o.show, strlen(l->o.show), n - 1, &ranks, &e) == 0;
+        good = range_numbers(l->o->show, strlen(l->o->show), n - 1, &ranks, &e) == 0;
         for (size_t i = 0; i < ranks.n && good; i++)
                 l->streams.shown[ranks.v[i]] = true;
         intlist_finish(&ranks);
-        return good ? 0 : refuse_ranks(l, "--show", l->o.show);
+        return good ? 0 : refuse_ranks(l, "--show", l->o->show);
 }
 
 const char *launch_setup_choose_label(const struct launch *l)
 {
-        return l->streams.label               ? l->streams.label
-               : l->o.label == LABEL_NONE     ? NULL
-               : l->o.label == LABEL_TEMPLATE ? l->o.label_template
-                                              : label_default(&l->plan);
+        return l->streams.label                ? l->streams.label
+               : l->o->label == LABEL_NONE     ? NULL
+               : l->o->label == LABEL_TEMPLATE ? l->o->label_template
+                                               : label_default(&l->plan);
 }
 
 bool launch_setup_folds(const struct launch *l)
 {
-        const struct options *o = &l->o;
+        const struct options *o = l->o;
         /* Programs that read the output of a pipe get each line. */
         bool many = l->plan.world_size > UNFOLDED_RANKS && isatty(STDOUT_FILENO) && !o->raw &&
                     o->label != LABEL_NONE;
@@ -449,11 +449,11 @@ int launch_setup_choose_stdin(struct launch *l, struct error *err)
         struct stat st;
         int fd;
 
-        switch (l->o.stdin_mode) {
+        switch (l->o->stdin_mode) {
         case STDIN_NONE:
                 break;
         case STDIN_FILE:
-                fd = open(l->o.stdin_file, O_RDONLY | O_CLOEXEC);
+                fd = open(l->o->stdin_file, O_RDONLY | O_CLOEXEC);
                 /* open() accepts a folder, and only read() would fail, after the ranks have
                  * started. */
                 if (fd >= 0 && (fstat(fd, &st) < 0 || S_ISDIR(st.st_mode))) {
@@ -462,17 +462,17 @@ int launch_setup_choose_stdin(struct launch *l, struct error *err)
                         errno = EISDIR;
                 }
                 if (fd < 0)
-                        return err_set(err, errno, "cannot read --stdin %s: %s", l->o.stdin_file,
+                        return err_set(err, errno, "cannot read --stdin %s: %s", l->o->stdin_file,
                                        strerror(errno));
                 l->streams.stdin_fd = fd;
                 break;
         case STDIN_AUTO:
-                if (!l->o.detach && isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp())
+                if (!l->o->detach && isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp())
                         l->streams.stdin_fd = STDIN_FILENO;
                 break;
         default:
                 /* A detached run gets input from `hnlaunch attach`. */
-                l->streams.stdin_fd = l->o.detach ? JOB_STDIN_LATER : STDIN_FILENO;
+                l->streams.stdin_fd = l->o->detach ? JOB_STDIN_LATER : STDIN_FILENO;
         }
         return 0;
 }
@@ -509,8 +509,8 @@ void launch_setup_describe_terminal(struct launch *l)
 {
         const char *template = launch_setup_choose_label(l);
         bool shown = isatty(STDOUT_FILENO) && isatty(STDERR_FILENO) &&
-                     launch_setup_understands_escapes() && l->o.pty_rank == PTY_NONE &&
-                     !l->o.detach && !run_dir_path(l->run.dir);
+                     launch_setup_understands_escapes() && l->o->pty_rank == PTY_NONE &&
+                     !l->o->detach && !run_dir_path(l->run->dir);
         size_t columns = columns_of_terminal(STDOUT_FILENO);
         CLEANUP(free_textp) char *text = NULL;
         struct label *label;
@@ -519,7 +519,7 @@ void launch_setup_describe_terminal(struct launch *l)
         if (!shown)
                 return;
         /* The ranks write to pipes, so programs would turn colours off. */
-        if (l->run.color && !is_variable_chosen(l, "FORCE_COLOR") &&
+        if (l->run->color && !is_variable_chosen(l, "FORCE_COLOR") &&
             !is_variable_chosen(l, "NO_COLOR"))
                 strv_env_set(&l->env, "FORCE_COLOR", "1");
         if ((template && label_needs_network(template)) || is_variable_chosen(l, "COLUMNS"))

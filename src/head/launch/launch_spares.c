@@ -63,7 +63,7 @@ static void add_unfit(struct unfit *u, size_t node, char *why)
 /* Warns of --spares auto on the line when the run needs all hosts. */
 static void warn_no_spares(struct launch *l)
 {
-        const struct options *o = &l->o;
+        const struct options *o = l->o;
 
         /* A configuration file may ask for spares of runs that need fewer hosts: no warning
          * then. */
@@ -105,7 +105,7 @@ static int order_hosts(struct launch *l, struct spare_rule *rule)
 void launch_spares_order(struct launch *l)
 {
         const struct strv none = STRV_INIT;
-        struct spare_rule rule = { .nodes = l->o.nodes, .needed = launch_order_count(l) };
+        struct spare_rule rule = { .nodes = l->o->nodes, .needed = launch_order_count(l) };
 
         if (order_hosts(l, &rule) < 0)
                 return;
@@ -114,12 +114,12 @@ void launch_spares_order(struct launch *l)
         if (rule.connect)
                 spare_hosts_choose(&l->hosts, &rule, &l->diags);
         else
-                filter_apply(&l->hosts, &none, &none, l->o.nodes, &l->diags);
+                filter_apply(&l->hosts, &none, &none, l->o->nodes, &l->diags);
 }
 
 void launch_spares_choose(struct launch *l)
 {
-        const struct options *o = &l->o;
+        const struct options *o = l->o;
         /* Before the first hosts are chosen: a host of a list that is longer than needed is not
          * missed. */
         bool first = o->spares == SPARES_AUTO || (options_min_nodes(o) && !o->spares);
@@ -141,18 +141,18 @@ void launch_spares_choose(struct launch *l)
 
 static bool is_ready(const struct launch *l, size_t node)
 {
-        return job_node(l->run.job, node)->state == NODE_READY;
+        return job_node(l->run->job, node)->state == NODE_READY;
 }
 
 static bool has_failed(const struct launch *l, size_t node)
 {
-        return job_node(l->run.job, node)->state == NODE_FAILED;
+        return job_node(l->run->job, node)->state == NODE_FAILED;
 }
 
 /* Returns the message of a failed node, lent. Each node that is NODE_FAILED has one. */
 static const char *name_failure(const struct launch *l, size_t node)
 {
-        return job_node(l->run.job, node)->failure->fact;
+        return job_node(l->run->job, node)->failure->fact;
 }
 
 /* ---- replacing ---- */
@@ -199,8 +199,8 @@ static bool on_node_failed(void *ctx, size_t node)
 
 void launch_spares_watch(struct launch *l)
 {
-        if (options_replace_nodes(&l->o))
-                job_use_spares(l->run.job, on_node_failed);
+        if (options_replace_nodes(l->o))
+                job_use_spares(l->run->job, on_node_failed);
 }
 
 /* Whether a node with ranks has failed or has a fault. Spare hosts are never bad: they are just not
@@ -225,7 +225,7 @@ static void give_up_unfit(struct launch *l, const struct unfit *u)
 {
         for (size_t i = 0; i < l->hosts.n && u->n && !is_fault_of_all(l, u); i++)
                 if (u->why[i] && is_ready(l, i))
-                        job_give_up(l->run.job, i, u->why[i]);
+                        job_give_up(l->run->job, i, u->why[i]);
 }
 
 /* Follows the decision about a failed node. @old: the name of the host. Returns whether the node is
@@ -240,7 +240,7 @@ static bool follow_decision(struct launch *l, size_t node, const char *old, size
         }
         tell_replaced(l, node, old, by == SPARE_STOOD_IN ? h[node].name : h[by - SPARE_FIRST].name);
         if (by == SPARE_STOOD_IN)
-                job_connect_anew(l->run.job, node);
+                job_connect_anew(l->run->job, node);
         return by == SPARE_STOOD_IN;
 }
 
@@ -259,7 +259,7 @@ static void put_out_spares(struct launch *l, const struct unfit *u)
                 log_line(LOG_WARN, "starting without the %s %s: %s",
                          u->unused[i] ? "unused host" : "spare host", l->hosts.v[i].name,
                          u->why[i]);
-                job_give_up(l->run.job, i, u->why[i]);
+                job_give_up(l->run->job, i, u->why[i]);
         }
 }
 
@@ -267,7 +267,7 @@ static void put_out_spares(struct launch *l, const struct unfit *u)
  * are left, and nothing was changed. */
 static int replace_bad_nodes(struct launch *l, const struct unfit *u, const bool *bad)
 {
-        int least = u->all ? 0 : options_min_nodes(&l->o);
+        int least = u->all ? 0 : options_min_nodes(l->o);
         size_t n = l->hosts.n, *by = xcalloc(n, sizeof(*by));
         const char **names = xcalloc(n, sizeof(*names));
         bool *failed = xcalloc(n, sizeof(*failed));
@@ -282,7 +282,7 @@ static int replace_bad_nodes(struct launch *l, const struct unfit *u, const bool
                 put_out_spares(l, u);
                 for (size_t i = 0; i < n; i++) /* under the names of before */
                         if (bad[i] && !has_failed(l, i))
-                                job_give_up(l->run.job, i, u->why[i]);
+                                job_give_up(l->run->job, i, u->why[i]);
                 spare_hosts_replace(&l->hosts, failed, least, by);
                 for (size_t i = 0; i < n; i++)
                         r += bad[i] && follow_decision(l, i, names[i], by[i]);
@@ -308,8 +308,8 @@ static enum job_step replace_nodes(struct launch *l, const struct unfit *unfit)
                 int begun;
 
                 n = 0;
-                if (job_adopt_orphans(l->run.job))
-                        r = job_await_nodes(l->run.job);
+                if (job_adopt_orphans(l->run->job))
+                        r = job_await_nodes(l->run->job);
                 for (size_t i = 0; i < l->hosts.n; i++) {
                         bad[i] = is_bad(l, &u, i);
                         n += bad[i];
@@ -320,7 +320,7 @@ static enum job_step replace_nodes(struct launch *l, const struct unfit *unfit)
                 if (begun < 0)
                         r = changed ? JOB_NODES_LOST : JOB_NODES_UNFIT;
                 else if (begun > 0)
-                        r = job_await_nodes(l->run.job);
+                        r = job_await_nodes(l->run->job);
                 changed = true;
                 /* The faults are settled; a further round replaces only nodes that failed
                  * meanwhile. The caller owns the texts. */
@@ -337,7 +337,7 @@ enum job_step launch_spares_settle(struct launch *l)
         bool *spare;
 
         /* With --order topology hosts are chosen among those that answer. */
-        if (!options_replace_nodes(&l->o) && !launch_order_is_wanted(l))
+        if (!options_replace_nodes(l->o) && !launch_order_is_wanted(l))
                 return JOB_NODES_LOST;
         spare = xcalloc(h->n, sizeof(*spare));
         for (size_t i = 0; i < h->n; i++)
@@ -374,12 +374,12 @@ enum job_step launch_spares_put_out(struct launch *l, char **why, bool drop, boo
                         l->hosts.v[i].spare = true;
                 }
         if (u.n) {
-                r = none_replaced || !options_replace_nodes(&l->o) ? JOB_NODES_UNFIT
-                                                                   : replace_nodes(l, &u);
+                r = none_replaced || !options_replace_nodes(l->o) ? JOB_NODES_UNFIT
+                                                                  : replace_nodes(l, &u);
         } else {
                 put_out_spares(l, &u);
-                if (job_adopt_orphans(l->run.job))
-                        r = job_await_nodes(l->run.job);
+                if (job_adopt_orphans(l->run->job))
+                        r = job_await_nodes(l->run->job);
         }
         if (r == JOB_NODES_UNFIT)
                 give_up_unfit(l, &u);
@@ -392,7 +392,7 @@ static char *find_plan_fault(const struct launch *l, size_t node)
 {
         /* Alone, the number of ranks of the job would be too much for a node. */
         struct hosts one = { .v = &l->hosts.v[node], .n = 1 };
-        struct plan_options o = l->o.plan;
+        struct plan_options o = l->o->plan;
         struct diags d = DIAGS_INIT;
         struct plan p = PLAN_INIT;
         char *fault = NULL;
@@ -407,7 +407,7 @@ static char *find_plan_fault(const struct launch *l, size_t node)
 
 int launch_spares_fit(struct launch *l)
 {
-        bool again = options_replace_nodes(&l->o);
+        bool again = options_replace_nodes(l->o);
         enum job_step r = JOB_DONE;
 
         while (again) {
@@ -434,7 +434,7 @@ int launch_spares_fit(struct launch *l)
 static void find_push_faults(const struct launch *l, struct unfit *u)
 {
         for (size_t i = 0; i < l->hosts.n; i++) {
-                const struct pushed *m = job_pushed(l->run.job, i);
+                const struct pushed *m = job_pushed(l->run->job, i);
 
                 if (m && m->error && is_ready(l, i) && l->plan.nodes[i].n_ranks)
                         add_unfit(u, i,
@@ -447,7 +447,7 @@ static void find_push_faults(const struct launch *l, struct unfit *u)
  * half of the nodes cannot, the node of the store instead. */
 static void find_probe_faults(const struct launch *l, struct unfit *u)
 {
-        const struct job_endpoint *e = job_endpoint(l->run.job);
+        const struct job_endpoint *e = job_endpoint(l->run->job);
         const char *first = l->hosts.v[e->first].name;
         const struct probed **v = xcalloc(l->hosts.n, sizeof(*v));
         size_t *of = xcalloc(l->hosts.n, sizeof(*of)), n = 0, failed = 0;
@@ -477,9 +477,9 @@ static void find_probe_faults(const struct launch *l, struct unfit *u)
  * the port of the store, then the probes of all other nodes. */
 static void find_endpoint_faults(const struct launch *l, struct unfit *u)
 {
-        const struct job_endpoint *e = job_endpoint(l->run.job);
+        const struct job_endpoint *e = job_endpoint(l->run->job);
         size_t node;
-        const char *why = job_port_refusal(l->run.job, &node);
+        const char *why = job_port_refusal(l->run->job, &node);
 
         if (why) {
                 add_unfit(u, node, xasprintf("cannot reserve the ports for the ranks: %s", why));
@@ -500,7 +500,7 @@ bool launch_spares_prepare(struct launch *l, enum job_step *step, bool pushed)
         struct unfit u = { 0 };
         enum job_step r;
 
-        if (!options_replace_nodes(&l->o) || (*step != JOB_NODES_LOST && *step != JOB_NODES_UNFIT))
+        if (!options_replace_nodes(l->o) || (*step != JOB_NODES_LOST && *step != JOB_NODES_UNFIT))
                 return false;
         u.why = xcalloc(l->hosts.n, sizeof(*u.why));
         if (*step == JOB_NODES_UNFIT && pushed)
@@ -526,7 +526,7 @@ bool launch_spares_prepare(struct launch *l, enum job_step *step, bool pushed)
 /* Collects the nodes that refused to start the program. */
 static void find_refusing_nodes(const struct launch *l, struct intlist *nodes)
 {
-        const struct outcome *o = job_outcome(l->run.job);
+        const struct outcome *o = job_outcome(l->run->job);
 
         for (size_t i = 0; i < o->n_seen; i++)
                 if (o->seen[i].kind == CAUSE_REFUSED && o->seen[i].node >= 0 &&
@@ -536,13 +536,13 @@ static void find_refusing_nodes(const struct launch *l, struct intlist *nodes)
 
 bool launch_spares_refused(struct launch *l)
 {
-        const struct outcome *o = job_outcome(l->run.job);
+        const struct outcome *o = job_outcome(l->run->job);
         CLEANUP(intlist_finish) struct intlist nodes = { 0 };
         struct job_next next = { .retired = &nodes, .verb = "replaced", .extra = true };
-        size_t spares = hosts_aside(&l->hosts), least = (size_t)options_min_nodes(&l->o);
+        size_t spares = hosts_aside(&l->hosts), least = (size_t)options_min_nodes(l->o);
 
-        if (!options_replace_nodes(&l->o) || l->o.restart.automatic ||
-            o->cause.kind != CAUSE_REFUSED || job_earlier(l->run.job)->n)
+        if (!options_replace_nodes(l->o) || l->o->restart.automatic ||
+            o->cause.kind != CAUSE_REFUSED || job_earlier(l->run->job)->n)
                 return false;
         for (size_t i = 0; i < l->hosts.n; i++)
                 /* Also a connected host without ranks can stand in. */
@@ -557,7 +557,7 @@ bool launch_spares_refused(struct launch *l)
         if (nodes.n > spares)
                 next.verb = "left out";
         next.reason = "the program runs on the other nodes";
-        return job_restart_as(l->run.job, &l->plan, &next) == JOB_AGAIN;
+        return job_restart_as(l->run->job, &l->plan, &next) == JOB_AGAIN;
 }
 
 /* ---- no spare is left ---- */
@@ -565,18 +565,18 @@ bool launch_spares_refused(struct launch *l)
 /* Names the options of the command with which it starts although nodes cannot be reached. */
 static void help_with_replacing(const struct launch *l, struct diag *d)
 {
-        bool spares = option_belongs(option_by_name("spares"), l->o.command);
+        bool spares = option_belongs(option_by_name("spares"), l->o->command);
         size_t working = 0, failed = 0;
 
         for (size_t i = 0; i < l->hosts.n; i++) {
                 working += !l->hosts.v[i].spare;
                 failed += !l->hosts.v[i].spare && has_failed(l, i);
         }
-        if (d->id != HN_UNREACHABLE || l->o.dial_in || !failed || failed == working)
+        if (d->id != HN_UNREACHABLE || l->o->dial_in || !failed || failed == working)
                 return;
-        if (!option_belongs(option_by_name("nodes"), l->o.command))
+        if (!option_belongs(option_by_name("nodes"), l->o->command))
                 return;
-        if (spares && (l->o.plan.np || l->o.first)) /* a job of roles needs all its nodes */
+        if (spares && (l->o->plan.np || l->o->first)) /* a job of roles needs all its nodes */
                 diag_help(d, "--spares N keeps N hosts to replace nodes that fail");
         else
                 diag_help(d, "--nodes %zu:%zu starts without nodes that fail%s", working - failed,
@@ -593,7 +593,7 @@ void launch_spares_note(struct launch *l)
 
         if (!d)
                 return;
-        if (!options_replace_nodes(&l->o)) {
+        if (!options_replace_nodes(l->o)) {
                 help_with_replacing(l, d);
                 return;
         }

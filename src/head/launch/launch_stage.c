@@ -109,12 +109,12 @@ static json_t *describe_staged(const struct staged *all)
 /* Returns the exit code. */
 static int keep_house(struct launch *l)
 {
-        const struct stage_order order = { .remove = l->o.staged.remove,
-                                           .limit = (uint64_t)l->o.staged.keep,
-                                           .max_age_s =
-                                                   ((uint64_t)l->o.staged.unused_ms + 999) / 1000 };
+        const struct stage_order order = { .remove = l->o->staged.remove,
+                                           .limit = (uint64_t)l->o->staged.keep,
+                                           .max_age_s = ((uint64_t)l->o->staged.unused_ms + 999) /
+                                                        1000 };
         struct staged *all = xcalloc(l->hosts.n, sizeof(*all));
-        enum job_step step = job_stage(l->run.job, &order, all);
+        enum job_step step = job_stage(l->run->job, &order, all);
         json_t *nodes = json_array();
         const struct diag *failure = diags_first_error(&l->diags);
         int rc = failure ? failure->exit : 0;
@@ -124,7 +124,7 @@ static int keep_house(struct launch *l)
                                       json_pack("{s:o, s:o}", "host", json_text(l->hosts.v[i].name),
                                                 "folders",
                                                 all[i].v ? describe_staged(&all[i]) : json_null()));
-        if (step == JOB_DONE && l->o.json) {
+        if (step == JOB_DONE && l->o->json) {
                 json_t *j = json_pack("{s:i, s:O}", "v", 1, "nodes", nodes);
 
                 json_write_plain(j, stdout);
@@ -152,7 +152,7 @@ static json_t *describe_placed(const struct launch *l, size_t node)
         } all[] = { { PUSH_VENV, "venv" }, { PUSH_STAGE, "stage" } };
 
         for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
-                const struct pushed *p = job_pushed_as(l->run.job, all[i].use, node);
+                const struct pushed *p = job_pushed_as(l->run->job, all[i].use, node);
 
                 json_object_set_new(j, all[i].name, json_text(p ? p->folder : NULL));
         }
@@ -163,7 +163,7 @@ static void print_placed(const struct launch *l)
 {
         json_t *j, *nodes;
 
-        if (!l->o.json)
+        if (!l->o->json)
                 return;
         nodes = json_array();
         for (size_t i = 0; i < l->hosts.n; i++)
@@ -187,16 +187,16 @@ int launch_stage(struct launch *l)
 {
         int rc;
 
-        for (size_t i = 0; i < l->o.argv.n; i++)
-                strv_push(&l->o.staged.paths, l->o.argv.v[i]);
+        for (size_t i = 0; i < l->o->argv.n; i++)
+                strv_push(&l->o->staged.paths, l->o->argv.v[i]);
         rc = launch_pack_files(l);
         if (rc)
                 return rc;
         rc = launch_connect(l);
         if (rc)
                 return rc;
-        rc = l->o.staged.list || l->o.staged.remove ? keep_house(l) : bring_files(l);
-        job_leave(l->run.job);
+        rc = l->o->staged.list || l->o->staged.remove ? keep_house(l) : bring_files(l);
+        job_leave(l->run->job);
         if (fflush(stdout) == 0)
                 verdict_say(l);
         return rc;

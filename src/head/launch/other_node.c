@@ -18,14 +18,14 @@
 /* Runs a node that is not node 0. Returns the exit code. */
 static int run_other_node(struct launch *l)
 {
-        struct dial_in *d = l->config.dial_in;
+        struct dial_in *d = l->config->dial_in;
         const struct diag *error;
         struct error err;
         int code;
 
-        l->o.json = false; /* node 0 has the events */
-        l->run.color = say_has_color(&l->o);
-        l->agent = l->o.agent ? xstrdup(l->o.agent) : agent_binary_path(&err);
+        l->o->json = false; /* node 0 has the events */
+        l->run->color = say_has_color(l->o);
+        l->agent = l->o->agent ? xstrdup(l->o->agent) : agent_binary_path(&err);
         if (!l->agent)
                 return verdict_nothing_because(l, HN_AGENT_UNUSABLE, EX_UNAVAILABLE, &err);
         verdict_say(l);
@@ -34,7 +34,7 @@ static int run_other_node(struct launch *l)
                 return code;
         /* The agent is started here, so the container is of this node's options. */
         launch_setup_container(l);
-        code = dial_node_run(d, l->agent, l->config.container, &l->diags);
+        code = dial_node_run(d, l->agent, l->config->container, &l->diags);
         error = diags_first_error(&l->diags);
         if (error)
                 verdict_write(l, code, "failed: %.700s", error->fact);
@@ -42,7 +42,7 @@ static int run_other_node(struct launch *l)
                 /* Node 0 has sent the last line, with the exit code. */
                 snprintf(l->end.verdict, sizeof(l->end.verdict), "%.800s", d->end.text);
         verdict_say(l);
-        if (*l->end.verdict && (!l->o.quiet || code))
+        if (*l->end.verdict && (!l->o->quiet || code))
                 say("hnlaunch: %s\n", l->end.verdict);
         return code;
 }
@@ -52,9 +52,9 @@ bool other_node_dial_in(struct launch *l, int *ret_code)
         struct dial_in *d = xcalloc(1, sizeof(*d));
         bool over = true;
 
-        l->config.dial_in = d;
-        l->run.color = say_has_color(&l->o);
-        if (dial_in_load(d, &l->o, &l->diags) < 0)
+        l->config->dial_in = d;
+        l->run->color = say_has_color(l->o);
+        if (dial_in_load(d, l->o, &l->diags) < 0)
                 *ret_code = verdict_nothing_started(l, EX_USAGE);
         else if (d->place.rank > 0)
                 *ret_code = run_other_node(l);
@@ -62,8 +62,8 @@ bool other_node_dial_in(struct launch *l, int *ret_code)
                 over = false;
         /* Every node has an environment of its own, set by the platform: the environment of node 0
          * must not replace it. */
-        if (!over && !l->o.export_mode &&
-            settings_level(l->o.settings, option_by_name("export")) <= LEVEL_PRESET)
-                l->o.export_mode = xstrdup("NONE");
+        if (!over && !l->o->export_mode &&
+            settings_level(l->o->settings, option_by_name("export")) <= LEVEL_PRESET)
+                l->o->export_mode = xstrdup("NONE");
         return over;
 }

@@ -36,10 +36,10 @@ static struct recorder *make_recorder(const struct launch *l, const char *log_di
         CLEANUP(free_textp) char *folder = run_folders_records();
         CLEANUP(free_textp) char *dir = log_dir ? find_log_folder(log_dir) : NULL;
         CLEANUP(free_textp)
-        char *elsewhere = dir ? xasprintf("%s/%s", dir, l->config.run_id) : NULL;
-        struct recorder_keep keep = { l->o.log_keep, INT64_C(2) << 30 };
+        char *elsewhere = dir ? xasprintf("%s/%s", dir, l->config->run_id) : NULL;
+        struct recorder_keep keep = { l->o->log_keep, INT64_C(2) << 30 };
 
-        return folder ? recorder_create(folder, l->config.run_id, elsewhere, keep) : NULL;
+        return folder ? recorder_create(folder, l->config->run_id, elsewhere, keep) : NULL;
 }
 
 /* Warns if other users may write in @dir: without the sticky bit they can replace the user's own
@@ -59,13 +59,13 @@ static void warn_of_others(struct launch *l, const char *dir)
 
 int records_begin(struct launch *l)
 {
-        bool none = l->o.log_dir && !strcmp(l->o.log_dir, "none");
-        const char *dir = none ? NULL : l->o.log_dir;
+        bool none = l->o->log_dir && !strcmp(l->o->log_dir, "none");
+        const char *dir = none ? NULL : l->o->log_dir;
         struct recorder *recorder = NULL;
         struct error err;
 
-        token_make(l->config.run_id, RUN_ID_LEN);
-        if (l->o.command != COMMAND_RUN)
+        token_make(l->config->run_id, RUN_ID_LEN);
+        if (l->o->command != COMMAND_RUN)
                 return 0;
         if (!none)
                 recorder = make_recorder(l, dir);
@@ -75,9 +75,9 @@ int records_begin(struct launch *l)
                           "set HOME, or leave --detach and --on-hup out");
                 return verdict_nothing_started(l, EX_CANTCREAT);
         }
-        l->run.dir = run_dir_create(&l->events, dir, l->config.run_id, l->o.json, l->o.json_file,
-                                    recorder, &err);
-        if (!l->run.dir)
+        l->run->dir = run_dir_create(&l->events, dir, l->config->run_id, l->o->json,
+                                     l->o->json_file, recorder, &err);
+        if (!l->run->dir)
                 return verdict_nothing_because(l, HN_NO_LOG_FOLDER, EX_CANTCREAT, &err);
         if (dir)
                 warn_of_others(l, dir);
@@ -86,12 +86,12 @@ int records_begin(struct launch *l)
 
 int records_prove(struct launch *l)
 {
-        struct recorder *r = run_dir_recorder(l->run.dir);
+        struct recorder *r = run_dir_recorder(l->run->dir);
         struct error err;
 
         /* Without a terminal the records have the only copy of the output: ranks start only after
          * the first record is on disk. */
-        if (!l->streams.detach || !l->o.detach || !r)
+        if (!l->streams.detach || !l->o->detach || !r)
                 return 0;
         recorder_open(r);
         if (recorder_await(r, &err) == 0)
@@ -107,36 +107,36 @@ static void record_message(void *ctx, const char *text, size_t len)
 {
         struct launch *l = ctx;
 
-        recorder_put_output(run_dir_recorder(l->run.dir), events_now_us(&l->events), -1, MSG_STDERR,
-                            text, len);
+        recorder_put_output(run_dir_recorder(l->run->dir), events_now_us(&l->events), -1,
+                            MSG_STDERR, text, len);
 }
 
 bool records_put_output(void *ctx, int rank, uint8_t stream, const void *data, size_t len)
 {
         struct launch *l = ctx;
 
-        rank_board_output(l->run.ranks, rank, stream, len);
-        watchers_output(l->run.watchers, rank, stream, data, len);
-        progress_output(l->run.progress, rank, stream, data, len);
+        rank_board_output(l->run->ranks, rank, stream, len);
+        watchers_output(l->run->watchers, rank, stream, data, len);
+        progress_output(l->run->progress, rank, stream, data, len);
         /* Watchers have the output at once, also when the recorder has no room. */
-        return recorder_put_output(run_dir_recorder(l->run.dir), events_now_us(&l->events), rank,
+        return recorder_put_output(run_dir_recorder(l->run->dir), events_now_us(&l->events), rank,
                                    stream, data, len) ||
                !detach_waits_for_room(l);
 }
 
 void records_open(struct launch *l)
 {
-        run_dir_open_records(l->run.dir);
+        run_dir_open_records(l->run->dir);
         say_copy_to(record_message, l);
         detach_records(l);
 }
 
 void records_end(struct launch *l, int code)
 {
-        struct recorder *r = run_dir_recorder(l->run.dir);
+        struct recorder *r = run_dir_recorder(l->run->dir);
         const struct diag *first = diags_first_error(&l->diags);
         bool told = (first && first->id == HN_NO_PLACE) ||
-                    (l->run.job && job_logs_failed(l->run.job)) || l->end.record_told;
+                    (l->run->job && job_logs_failed(l->run->job)) || l->end.record_told;
         struct error err = { 0 };
 
         say_copy_to(NULL, NULL);
@@ -145,5 +145,5 @@ void records_end(struct launch *l, int code)
                 diag_help(diag_warn(&l->diags, HN_RECORDS_INCOMPLETE,
                                     "the records of this run are incomplete: %s", err.text),
                           "--log-dir none keeps none, --log-dir DIR keeps them elsewhere");
-        run_socket_tell_end(l->run.socket, code, l->end.verdict, err.code ? err.text : NULL);
+        run_socket_tell_end(l->run->socket, code, l->end.verdict, err.code ? err.text : NULL);
 }

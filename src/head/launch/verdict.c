@@ -32,7 +32,7 @@
 
 void verdict_say(struct launch *l)
 {
-        say_diags(&l->diags, l->run.color);
+        say_diags(&l->diags, l->run->color);
         diags_finish(&l->diags);
 }
 
@@ -42,23 +42,24 @@ static void emit_end(struct launch *l, int code, int hn, int rank, const char *t
         struct error err;
 
         /* Readers of --json wait for run.end. */
-        if (!l->run.dir && l->o.json)
-                l->run.dir = run_dir_create(&l->events, NULL, "", true, l->o.json_file, NULL, &err);
+        if (!l->run->dir && l->o->json)
+                l->run->dir =
+                        run_dir_create(&l->events, NULL, "", true, l->o->json_file, NULL, &err);
         events_emit(&l->events, (struct event){ .kind = EVENT_RUN_END,
                                                 .node = -1,
                                                 .rank = rank,
                                                 .value = code,
                                                 .count = hn,
                                                 .text = text });
-        if (l->run.dir && run_dir_link_error(l->run.dir, &err) < 0)
+        if (l->run->dir && run_dir_link_error(l->run->dir, &err) < 0)
                 diag_help(diag_warn(&l->diags, HN_NO_LINK, "%s", err.text),
-                          "the files of this run are in %s", run_dir_path(l->run.dir));
+                          "the files of this run are in %s", run_dir_path(l->run->dir));
 }
 
 /* Tells nodes that dialed in the end, and warns of other connections. */
 static void tell_dialed_in(struct launch *l, const char *text, int code)
 {
-        struct dial_in *d = l->config.dial_in;
+        struct dial_in *d = l->config->dial_in;
 
         if (!d)
                 return;
@@ -107,7 +108,7 @@ static void say_nothing_started(const struct launch *l, size_t errors, int code)
                 say("hnlaunch: %s\n", l->end.verdict);
         else if (errors > 1 && code != EX_USAGE)
                 say_last_line(code, "nothing was started: %zu errors", errors);
-        else if (code != EX_USAGE && l->o.command == COMMAND_RUN)
+        else if (code != EX_USAGE && l->o->command == COMMAND_RUN)
                 say_last_line(code, "nothing was started");
 }
 
@@ -136,13 +137,13 @@ int verdict_nothing_started(struct launch *l, int code)
                 snprintf(what, sizeof(what), "nothing was started: %s",
                          d ? d->fact : "interrupted");
         printable_end(what, sizeof(what));
-        if (l->run.dir &&
-            run_dir_write_summary(l->run.dir, NULL, &l->hosts, NULL, NULL, code, hn, what,
+        if (l->run->dir &&
+            run_dir_write_summary(l->run->dir, NULL, &l->hosts, NULL, NULL, code, hn, what,
                                   events_now_us(&l->events), NULL, &err) < 0 &&
             /* Else the error above has told that the folder cannot be written. */
             hn != HN_NO_LOG_FOLDER)
                 diag_warn(&l->diags, HN_RECORD_INCOMPLETE, "%s", err.text);
-        if (l->o.command == COMMAND_RUN)
+        if (l->o->command == COMMAND_RUN)
                 emit_end(l, code, hn, -1, what);
         verdict_write(l, code, "%s", what);
         tell_dialed_in(l, l->end.verdict, code);
@@ -181,7 +182,7 @@ int verdict_close_stdout(struct launch *l, int code)
 /* Whether rank 0 alone made the job a success (--ends-with rank0). */
 static bool is_rank0s_success(const struct launch *l)
 {
-        const struct outcome *o = job_outcome(l->run.job);
+        const struct outcome *o = job_outcome(l->run->job);
 
         return o->decided && (o->stopped || o->exited < (size_t)l->plan.world_size);
 }
@@ -190,10 +191,10 @@ static bool is_rank0s_success(const struct launch *l)
  * all ranks, counted or not. Returns @to. */
 static const char *name_winners(const struct launch *l, bool count, char to[160])
 {
-        const struct strv *roles = &l->o.main_roles; /* a configuration may name some, too */
-        bool of_roles = l->o.first && roles->n;
-        const struct outcome *o = job_outcome(l->run.job);
-        size_t others = job_allowed_ranks(l->run.job), len = 0;
+        const struct strv *roles = &l->o->main_roles; /* a configuration may name some, too */
+        bool of_roles = l->o->first && roles->n;
+        const struct outcome *o = job_outcome(l->run->job);
+        size_t others = job_allowed_ranks(l->run->job), len = 0;
         size_t n = (o->ran ? o->ran->n : (size_t)l->plan.world_size) - others;
 
         if (of_roles)
@@ -219,8 +220,9 @@ struct unwritten {
 static struct unwritten count_unwritten(const struct launch *l)
 {
         CLEANUP(intlist_finish) struct intlist ranks = { 0 };
-        struct unwritten u = { .bytes = l->run.detached ? 0
-                                                        : job_unwritten_bytes(l->run.job, &ranks) };
+        struct unwritten u = { .bytes = l->run->detached
+                                                ? 0
+                                                : job_unwritten_bytes(l->run->job, &ranks) };
         CLEANUP(free_textp) char *list = intlist_fold(&ranks);
 
         /* A long list of ranks would push the reason out of the last line. */
@@ -238,15 +240,15 @@ static struct unwritten count_unwritten(const struct launch *l)
  * a later layer may find one. */
 static void write_verdict(struct launch *l, int code, const struct unwritten *u)
 {
-        const struct outcome *o = job_outcome(l->run.job);
-        size_t earlier = job_earlier(l->run.job)->n, others = job_allowed_ranks(l->run.job);
-        int restarts = job_role_restarts(l->run.job);
+        const struct outcome *o = job_outcome(l->run->job);
+        size_t earlier = job_earlier(l->run->job)->n, others = job_allowed_ranks(l->run->job);
+        int restarts = job_role_restarts(l->run->job);
         char took[32], attempt[64] = "", killed[64] = "", stopped[64] = "", what[700];
         char winners[160], allowed[64] = "";
 
         /* A failed job counts to its first cause, not to the end of its last rank. */
         format_duration(took, sizeof(took),
-                        outcome_failed(o) ? job_cause_us(l->run.job, &o->cause)
+                        outcome_failed(o) ? job_cause_us(l->run->job, &o->cause)
                                           : events_now_us(&l->events));
         if (earlier && restarts)
                 snprintf(attempt, sizeof(attempt), " (attempt %zu, %d restart%s of roles)",
@@ -260,10 +262,10 @@ static void write_verdict(struct launch *l, int code, const struct unwritten *u)
                           o->cause.kind == CAUSE_HANG || o->cause.kind == CAUSE_NONE))
                 snprintf(killed, sizeof(killed), "; %zu rank%s had to be killed (SIGKILL)",
                          o->killed, o->killed == 1 ? "" : "s");
-        if (o->killed && job_hurry_signal(l->run.job))
+        if (o->killed && job_hurry_signal(l->run->job))
                 snprintf(killed, sizeof(killed), "; %zu rank%s killed at once by another %s",
                          o->killed, o->killed == 1 ? "" : "s",
-                         outcome_signal_name(job_hurry_signal(l->run.job)));
+                         outcome_signal_name(job_hurry_signal(l->run->job)));
         if (!outcome_failed(o)) {
                 if (o->stopped)
                         snprintf(stopped, sizeof(stopped), "; %zu rank%s stopped", o->stopped,
@@ -276,7 +278,7 @@ static void write_verdict(struct launch *l, int code, const struct unwritten *u)
                          took, attempt, allowed, stopped, killed);
                 return;
         }
-        job_sentence(l->run.job, &o->cause, what, sizeof(what));
+        job_sentence(l->run->job, &o->cause, what, sizeof(what));
         verdict_write(l, code, "%s after %s%s: %s%s%s%s",
                       o->cause.kind == CAUSE_ORDER ? "stopped" : "failed", took, attempt, what,
                       killed, u->bytes ? "; " : "", u->text);
@@ -295,31 +297,31 @@ static int fail_records(struct launch *l, const char *what)
 /* Tells missing output in the run directory, which decides the exit code only if @code is 0. */
 static int check_lost_output(struct launch *l, int code)
 {
-        size_t lost = job_lost_bytes(l->run.job);
+        size_t lost = job_lost_bytes(l->run->job);
         char what[64] = "files of ranks";
 
-        if (!lost && !job_logs_failed(l->run.job))
+        if (!lost && !job_logs_failed(l->run->job))
                 return code;
         if (lost)
                 snprintf(what, sizeof(what), "%zu bytes of output", lost);
         if (code)
                 diag_warn(&l->diags, HN_OUTPUT_LOST, "%s are missing in %s", what,
-                          run_dir_path(l->run.dir));
+                          run_dir_path(l->run->dir));
         else
                 diag_add(&l->diags, HN_OUTPUT_LOST, EX_CANTCREAT, "%s are missing in %s", what,
-                         run_dir_path(l->run.dir));
+                         run_dir_path(l->run->dir));
         return code ? code : fail_records(l, "log folder");
 }
 
 /* Returns the errno of stdout or stderr, and its name in *@ret_stream, malloc'ed; 0 = none. */
 static int find_stream_error(const struct launch *l, char **ret_stream)
 {
-        int error = l->run.detached ? 0 : say_stdout_error();
+        int error = l->run->detached ? 0 : say_stdout_error();
         bool is_stdout;
 
-        error = error ? error : job_stream_error(l->run.job, MSG_STDOUT);
+        error = error ? error : job_stream_error(l->run->job, MSG_STDOUT);
         is_stdout = error != 0;
-        error = error ? error : job_stream_error(l->run.job, MSG_STDERR);
+        error = error ? error : job_stream_error(l->run->job, MSG_STDERR);
         *ret_stream = !error      ? NULL
                       : is_stdout ? say_name_stream("standard output", STDOUT_FILENO)
                                   : say_name_stream("standard error", STDERR_FILENO);
@@ -330,7 +332,7 @@ static int find_stream_error(const struct launch *l, char **ret_stream)
 static int check_unwritten(struct launch *l, int code, const struct unwritten *u)
 {
         char winners[160];
-        const char *dir = run_dir_path(l->run.dir);
+        const char *dir = run_dir_path(l->run->dir);
         CLEANUP(free_textp) char *stream = NULL;
         int error = find_stream_error(l, &stream);
         struct diag *di;
@@ -342,9 +344,9 @@ static int check_unwritten(struct launch *l, int code, const struct unwritten *u
                        error ? strerror(error) : "hnlaunch was told to end before they were read");
         if (dir)
                 diag_help(di, "the files of the ranks in %s have them", dir);
-        else if (run_dir_recorder(l->run.dir))
+        else if (run_dir_recorder(l->run->dir))
                 diag_help(di, "hnlaunch logs %s shows the output that was recorded",
-                          l->config.run_id);
+                          l->config->run_id);
         /* check_streams() decides for an error of a stream. */
         if (code || error)
                 return code;
@@ -358,7 +360,7 @@ static int check_pulled(struct launch *l, int code)
 {
         char winners[160];
 
-        if (!pull_report(l->config.pull, &l->diags, code ? 0 : EX_CANTCREAT) || code)
+        if (!pull_report(l->config->pull, &l->diags, code ? 0 : EX_CANTCREAT) || code)
                 return code;
         verdict_write(l, EX_CANTCREAT, "%s exited 0, but files could not be brought home (--pull)",
                       name_winners(l, false, winners));
@@ -368,15 +370,15 @@ static int check_pulled(struct launch *l, int code)
 /* Warns of a --progress-re that fits no line, unless a failed rank may not have reached a step. */
 static void warn_of_steps(struct launch *l)
 {
-        const struct outcome *o = job_outcome(l->run.job);
+        const struct outcome *o = job_outcome(l->run->job);
         struct diag *d;
 
-        if (!step_feed_missed(&l->run) || (outcome_failed(o) && outcome_is_workers(o)))
+        if (!step_feed_missed(l->run) || (outcome_failed(o) && outcome_is_workers(o)))
                 return;
         d = diag_warn(&l->diags, HN_NO_STEP_LINE, "no line had a step for --progress-re '%s'",
-                      l->o.progress_re);
-        if (run_dir_recorder(l->run.dir))
-                diag_help(d, "compare it with the lines: hnlaunch logs %s", l->config.run_id);
+                      l->o->progress_re);
+        if (run_dir_recorder(l->run->dir))
+                diag_help(d, "compare it with the lines: hnlaunch logs %s", l->config->run_id);
 }
 
 static int check_streams(struct launch *l, int code)
@@ -408,15 +410,15 @@ static int tell_record(struct launch *l, int code, const struct error *err, bool
         else if (!*told)
                 diag_warn(all, HN_RECORD_INCOMPLETE, "%s", err->text);
         *told = true;
-        l->end.record_told = run_dir_path(l->run.dir) != NULL;
-        return code ? code : fail_records(l, run_dir_path(l->run.dir) ? "log folder" : "events");
+        l->end.record_told = run_dir_path(l->run->dir) != NULL;
+        return code ? code : fail_records(l, run_dir_path(l->run->dir) ? "log folder" : "events");
 }
 
 static int check_events(struct launch *l, int code, bool *told)
 {
         struct error err;
 
-        return run_dir_events_error(l->run.dir, &err) ? tell_record(l, code, &err, told) : code;
+        return run_dir_events_error(l->run->dir, &err) ? tell_record(l, code, &err, told) : code;
 }
 
 /* Writes summary.json. Returns the exit code. */
@@ -424,9 +426,9 @@ static int write_summary(struct launch *l, int code, int hn, bool *told)
 {
         struct error err;
 
-        if (run_dir_write_summary(l->run.dir, job_outcome(l->run.job), &l->hosts, &l->plan,
-                                  l->run.ranks, code, hn, l->end.verdict, events_now_us(&l->events),
-                                  launch_restart_attempts(l), &err) == 0)
+        if (run_dir_write_summary(l->run->dir, job_outcome(l->run->job), &l->hosts, &l->plan,
+                                  l->run->ranks, code, hn, l->end.verdict,
+                                  events_now_us(&l->events), launch_restart_attempts(l), &err) == 0)
                 return code;
         return tell_record(l, code, &err, told);
 }
@@ -434,7 +436,7 @@ static int write_summary(struct launch *l, int code, int hn, bool *told)
 /* Writes the verdict into the run directory and the events. Returns the exit code. */
 static int record_verdict(struct launch *l, int code)
 {
-        const struct outcome *o = job_outcome(l->run.job);
+        const struct outcome *o = job_outcome(l->run->job);
         const struct diag *d = diags_first_error(&l->diags);
         int hn = d ? d->id : 0, recorded;
         bool told = false;
@@ -450,12 +452,12 @@ static int record_verdict(struct launch *l, int code)
 /* The first word, "finished", "failed" or "stopped", has the colour. */
 static void say_verdict(const struct launch *l, int code)
 {
-        bool ordered = job_outcome(l->run.job)->cause.kind == CAUSE_ORDER;
+        bool ordered = job_outcome(l->run->job)->cause.kind == CAUSE_ORDER;
         const char *paint = !code ? "\033[32m" : ordered ? "\033[33m" : "\033[31m";
         const char *text = l->end.verdict;
         int word = (int)strcspn(text, " :");
 
-        if (l->run.color)
+        if (l->run->color)
                 say("hnlaunch: %s%.*s\033[0m%s\n", paint, word, text, text + word);
         else
                 say("hnlaunch: %s\n", text);
@@ -465,13 +467,13 @@ static void say_verdict(const struct launch *l, int code)
  * the verdict, which programs take from there. */
 static void say_next(const struct launch *l, int code)
 {
-        const struct cause *c = &job_outcome(l->run.job)->cause;
-        const char *id = l->config.run_id;
+        const struct cause *c = &job_outcome(l->run->job)->cause;
+        const char *id = l->config->run_id;
         bool loses_host = c->kind == CAUSE_NODE && c->node >= 0 && l->hosts.n > 1;
         char logs[64] = "";
 
         /* After an order of the user there is nothing to look into. */
-        if (!code || l->o.quiet || c->kind == CAUSE_ORDER || !run_dir_recorder(l->run.dir))
+        if (!code || l->o->quiet || c->kind == CAUSE_ORDER || !run_dir_recorder(l->run->dir))
                 return;
         if (c->rank >= 0)
                 snprintf(logs, sizeof(logs), "logs %s --ranks %d · ", id, c->rank);
@@ -481,7 +483,7 @@ static void say_next(const struct launch *l, int code)
 
 int verdict_tell(struct launch *l)
 {
-        int code = launch_restart_code(l, outcome_exit_code(job_outcome(l->run.job)));
+        int code = launch_restart_code(l, outcome_exit_code(job_outcome(l->run->job)));
         const struct unwritten u = count_unwritten(l);
 
         if (u.bytes)
@@ -490,10 +492,10 @@ int verdict_tell(struct launch *l)
         code = check_unwritten(l, code, &u);
         code = check_lost_output(l, code);
         code = check_pulled(l, code);
-        job_last_diags(l->run.job, &l->diags);
+        job_last_diags(l->run->job, &l->diags);
         warn_of_steps(l);
-        report_failure(&l->diags, l->run.job, &l->hosts, &l->plan, &l->o);
-        report_dumps(&l->diags, l->run.job);
+        report_failure(&l->diags, l->run->job, &l->hosts, &l->plan, l->o);
+        report_dumps(&l->diags, l->run->job);
         /* Twice: the records have the exit code, and writing them may fail on stdout itself
          * (--json). */
         code = check_streams(l, record_verdict(l, check_streams(l, code)));
@@ -504,11 +506,11 @@ int verdict_tell(struct launch *l)
         verdict_say(l);
         if (!isatty(STDERR_FILENO))
                 say_next(l, code);
-        if (!l->o.quiet || code)
+        if (!l->o->quiet || code)
                 say_verdict(l, code);
         if (isatty(STDERR_FILENO))
                 say_next(l, code);
-        if (job_hurried(l->run.job)) {
+        if (job_hurried(l->run->job)) {
                 /* A thread may be blocked in a write that no signal ends: exit() would wait. */
                 fflush(stderr);
                 run_socket_abandon();
