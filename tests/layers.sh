@@ -22,7 +22,7 @@ ROOMS="
 base base/elf base/loader
 wire wire/helper wire/trace wire/env wire/noise
 call
-pmix nvml nccl
+carried/pmix carried/nvml carried/nccl
 store/engine store/relay
 head/core head/mpi head/term head/hosts head/alloc head/reason head/model head/metrics head/options head/push head/nodes head/pull head/ssh/files head/ssh
 head/run head/hold head/record head/output head/attach head/status head/why head/top head/top/screen head/check head/dial_in head/commands head/job head/report head/watch head/launch head

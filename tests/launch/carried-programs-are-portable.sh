@@ -8,7 +8,7 @@
 
 type -P objdump readelf >/dev/null || skip_all 'no binutils'
 for name in pmix nvml nccl; do
-    helper=$PLAIN/src/$name/hnlaunch-$name
+    helper=$PLAIN/src/carried/$name/hnlaunch-$name
     [[ -x $helper ]] || skip_all "no $helper"
     objdump -T "$helper" | grep -oE 'GLIBC_[0-9.]+' | sort -uV >versions
     ok "$name has versions of symbols" test -s versions
@@ -28,7 +28,7 @@ END
 done
 
 # The library for Open MPI 3 and 4 is loaded into ranks.
-library=$PLAIN/src/pmix/libhnlaunch-pmi.so
+library=$PLAIN/src/carried/pmix/libhnlaunch-pmi.so
 is 'the library of PMI-1 needs no other' "$(readelf -d "$library" | grep -c NEEDED)" 0
 is 'and no version of a symbol' "$(objdump -T "$library" | grep -c GLIBC)" 0
 is 'its functions are those of PMI-1' "$(nm -D --defined-only "$library" | awk '{ print $3 }' | grep -vc '^PMI_')" 0

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Nccl pair: one of the two helpers that measure the GPUs of two nodes (src/nccl/main.c)
+ * Nccl pair: one of the two helpers that measure the GPUs of two nodes (src/carried/nccl/main.c)
  *
  * Both helpers get the connection between the nodes. The first one measures and reports to its
  * agent. Call everything on the loop's thread.

@@ -3,7 +3,8 @@
  * PMI_library_file: the library that lets Open MPI 3 and 4 speak PMI-1
  *
  * They have no PMI-1 of their own, but a component for Flux that loads a library with its functions
- * (src/pmix/pmi_library.c). The agent carries that library and writes it into the job's folder.
+ * (src/carried/pmix/pmi_library.c). The agent carries that library and writes it into the job's
+ * folder.
  */
 #pragma once
 

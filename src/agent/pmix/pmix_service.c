@@ -24,7 +24,7 @@
 #include "wire/helper/pmix_msg.h"
 
 enum {
-        /* Numbers of PMIx; src/pmix/pmix_abi.h is the helper's. */
+        /* Numbers of PMIx; src/carried/pmix/pmix_abi.h is the helper's. */
         FENCE_FAILED = -61, /* PMIX_ERR_LOST_CONNECTION */
         NO_SUCH_RANK = -46, /* PMIX_ERR_NOT_FOUND */
         FENCES_MAX = 1024,  /* under way */

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "pmix/pmix_abi.h"
+#include "carried/pmix/pmix_abi.h"
 #include "wire/helper/pmix_msg.h"
 
 /* Opens, in this order: the library in lib, lib64 or lib/openmpi of job->prefix; the one which the

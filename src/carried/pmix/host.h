@@ -8,7 +8,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "pmix/pmix_abi.h"
+#include "carried/pmix/pmix_abi.h"
 #include "wire/helper/pmix_msg.h"
 
 /* Something that libpmix said. */

@@ -4,7 +4,7 @@
  * files are named in a short form, since most places have no libpmix: "not in A, B". Once a library
  * is open it stays open, so one that lacks a function is kept in memory, unused.
  */
-#include "pmix/pmix_library.h"
+#include "carried/pmix/pmix_library.h"
 
 #include <dlfcn.h>
 #include <errno.h>

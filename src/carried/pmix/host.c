@@ -12,7 +12,7 @@
  *
  * An event is malloc'ed and its address written to a pipe: the writes of an address are atomic.
  */
-#include "pmix/host.h"
+#include "carried/pmix/host.h"
 
 #include <errno.h>
 #include <stdio.h>

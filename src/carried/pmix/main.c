@@ -17,8 +17,8 @@
 
 #include "base/fd.h"
 #include "base/memory.h"
-#include "pmix/host.h"
-#include "pmix/pmix_library.h"
+#include "carried/pmix/host.h"
+#include "carried/pmix/pmix_library.h"
 
 enum { AGENT = 0, READ_SIZE = 64 << 10 };
 
