@@ -24,7 +24,7 @@
 #include "base/fd.h"
 #include "base/format.h"
 #include "base/printable.h"
-#include "head/attach/attach.h"
+#include "head/commands/attach.h"
 #include "head/commands/run_bad.h"
 #include "head/commands/run_holds.h"
 #include "head/commands/run_hosts.h"

@@ -7,7 +7,7 @@
  * until the run has ended and all output is printed, or the user leaves. A run that has ended
  * already is shown in the same way, without connections.
  */
-#include "head/attach/attach.h"
+#include "head/commands/attach.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/printable.h"
-#include "head/attach/attach_input.h"
+#include "head/commands/attach_input.h"
 #include "head/hosts/range.h"
 #include "head/model/role_list.h"
 #include "head/output/printer.h"

@@ -4,7 +4,7 @@
  * the ranks do not read. A regular file is always readable and is not watched. The end of the input
  * is a separate request, since the end of the connection only means that the command has left.
  */
-#include "head/attach/attach_input.h"
+#include "head/commands/attach_input.h"
 
 #include <errno.h>
 #include <fcntl.h>
