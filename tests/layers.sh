@@ -24,7 +24,7 @@ wire wire/helper wire/trace wire/env wire/noise
 call
 carried/pmix carried/nvml carried/nccl
 store/engine store/relay
-head/core head/mpi head/term head/hosts head/alloc head/reason head/model head/metrics head/options head/push head/nodes head/pull head/ssh/files head/ssh
+head/core head/term head/hosts head/alloc head/reason head/model head/metrics head/options head/push head/nodes head/pull head/ssh/files head/ssh
 head/run head/hold head/record head/output head/status head/why head/top head/top/screen head/check head/dial_in head/commands head/job head/report head/watch head/launch head
 agent/container agent/core agent/files agent/contain agent/record agent/bind agent/warm agent/rank agent/nccl agent/inspect agent/endpoint agent/ready agent/tree agent/pmi agent/pmix agent/check agent/attempt agent
 client/core client/torchrun client client/backends

@@ -20,7 +20,7 @@
 #include "head/launch/launch_order.h"
 #include "head/launch/launch_private.h"
 #include "head/launch/launch_spares.h"
-#include "head/mpi/mpi_search.h"
+#include "head/launch/mpi_search.h"
 #include "head/options/export_env.h"
 #include "head/options/program_options.h"
 #include "head/report/plan_print.h"

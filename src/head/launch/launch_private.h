@@ -7,6 +7,7 @@
  * - launch_order.c: the order of the nodes (launch_order.h)
  * - launch_hosts.c: the hosts, and what starts their agents (--start-with)
  * - launch_plan.c: the plan, and the MPI of the program (--mpi)
+ * - mpi_search.c: which MPI a program has, read from its files (mpi_search.h)
  * - launch_connect.c: the nodes: connecting, inventories
  * - launch_probe.c: `hnlaunch hosts --probe`
  * - launch_check.c: `hnlaunch check`

@@ -6,7 +6,7 @@
  * behind a variable ("$HERE/a.out") is looked up below the folder of the script, and "cd" counts. A
  * wrong answer changes only how MPI is served, and a job without MPI does not ask.
  */
-#include "head/mpi/mpi_search.h"
+#include "head/launch/mpi_search.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

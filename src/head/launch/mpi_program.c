@@ -3,7 +3,7 @@
  * Only files are examined, before the start. Libraries loaded later are seen by the rank's agent
  * (agent/nccl/library_watch.h), and told when the rank has ended without the others.
  */
-#include "head/mpi/mpi_program.h"
+#include "head/launch/mpi_program.h"
 
 #include <fcntl.h>
 #include <stdbool.h>

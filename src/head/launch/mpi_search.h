@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "head/mpi/mpi_program.h"
+#include "head/launch/mpi_program.h"
 
 struct mpi_found {
         struct mpi_libraries libs; /* of @program; all NULL = none */
