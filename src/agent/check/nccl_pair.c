@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "agent/check/nccl_image.h"
-#include "agent/core/carried_program.h"
+#include "agent/core/carried_image.h"
 #include "base/fd.h"
 #include "base/memory.h"
 
@@ -45,7 +45,7 @@ static int spawn_nccl_helper(int rank, int report, const uv_tcp_t *to,
         s.argv = &word;
         s.env = env.v;
         s.pass = fd;
-        r = carried_program_spawn(&pid, "hnlaunch-nccl", &nccl_image, s, err);
+        r = carried_image_spawn(&pid, "hnlaunch-nccl", &nccl_image, s, err);
         strv_finish(&env);
         return r;
 }

@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <uv.h>
 
-#include "agent/core/carried_program.h"
+#include "agent/core/carried_image.h"
 #include "agent/inspect/nvml_image.h"
 #include "base/fd.h"
 #include "base/log.h"
@@ -50,7 +50,7 @@ static void start_gpu_helper(struct gpu_sampler *s, uint64_t now_ms)
                 return;
         r = fd_set_nonblock(fds[0]);
         if (r == 0)
-                r = carried_program_spawn(
+                r = carried_image_spawn(
                         &s->pid, "hnlaunch-nvml", &nvml_image,
                         (struct spawn){ .cwd = "/", .fds = { fds[1], SPAWN_NULL, SPAWN_NULL } },
                         &err);

@@ -24,7 +24,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "agent/core/carried_program.h"
+#include "agent/core/carried_image.h"
 #include "agent/core/inventory.h"
 #include "agent/inspect/nvml_image.h"
 #include "base/buf.h"
@@ -307,7 +307,7 @@ bool node_facts_ask_holders(struct gpu_holders *ret)
         if (pipe2(fds, O_CLOEXEC) < 0)
                 return false;
         s.fds[0] = fds[1];
-        if (carried_program_spawn(&pid, "hnlaunch-nvml", &nvml_image, s, &err) == 0) {
+        if (carried_image_spawn(&pid, "hnlaunch-nvml", &nvml_image, s, &err) == 0) {
                 /* Without this end the read returns as soon as the helper is gone. */
                 fds[1] = fd_close(fds[1]);
                 answer.fd = fds[0];

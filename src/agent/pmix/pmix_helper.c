@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "agent/core/carried_program.h"
+#include "agent/core/carried_image.h"
 #include "agent/core/fd_unwatch.h"
 #include "agent/pmix/pmix_image.h"
 #include "base/fd.h"
@@ -130,13 +130,13 @@ struct pmix_helper *pmix_helper_start(uv_loop_t *loop, const struct strv *env,
         h->ops = ops;
         h->ctx = ctx;
         h->fd = fds[0];
-        r = carried_program_spawn(&h->pid, "hnlaunch-pmix", &pmix_image,
-                                  /* The loader needs the environment of the ranks, so that libpmix
-                                   * is theirs. Messages of libpmix go to the agent's stderr. */
-                                  (struct spawn){ .env = env->v,
-                                                  .cwd = "/",
-                                                  .fds = { fds[1], SPAWN_NULL, SPAWN_INHERIT } },
-                                  err);
+        r = carried_image_spawn(&h->pid, "hnlaunch-pmix", &pmix_image,
+                                /* The loader needs the environment of the ranks, so that libpmix
+                                 * is theirs. Messages of libpmix go to the agent's stderr. */
+                                (struct spawn){ .env = env->v,
+                                                .cwd = "/",
+                                                .fds = { fds[1], SPAWN_NULL, SPAWN_INHERIT } },
+                                err);
         fd_close(fds[1]);
         if (r == 0 && (fd_set_nonblock(h->fd) < 0 || uv_poll_init(loop, &h->poll, h->fd) < 0))
                 r = err_set(err, ENOMEM, "cannot watch a socket");
