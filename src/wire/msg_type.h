@@ -6,7 +6,7 @@
  * agent. The head's table of handlers (job_dispatch.c), the agent's (agent.c) and the tables of
  * docs/protocol.md are compared with this one by tests/lib/protocol.py. The structs and layouts are
  * in the headers msg, status_msg, bind_msg, check_msg, measure_msg, endpoint_msg, push_msg,
- * stage_msg, tree_msg, warm_msg and store_msg of this folder.
+ * tree_msg, warm_msg and store_msg of this folder.
  */
 #pragma once
 

@@ -15,6 +15,12 @@
  *   PULL  ->              the paths
  *         <- PULLED ...   folders, files, links, and what is left there; the last one is PULL_END
  *
+ * and how `hnlaunch stage` lists the folders that have stayed on a node (--stage, --venv), and
+ * removes them:
+ *
+ *   STAGE ->              which ones to remove, if any
+ *         <- STAGED       all folders, and those that were removed
+ *
  * Pushed content is addressed by its hash, so PACKs may come from another sender than the OFFER: in
  * a chain each node passes the PACKs of a stream on to the next node over a connection of their
  * own,
@@ -250,3 +256,31 @@ void chain_report_encode(struct buf *b, const struct chain_report *m);
 int chain_report_decode(struct chain_report *m, const struct frame *f, struct error *err);
 void pushed_encode(struct buf *b, const struct pushed *m);
 int pushed_decode(struct pushed *m, const struct frame *f, struct error *err);
+
+enum { STAGED_MAX = 100000 }; /* folders of a node */
+
+struct stage_order {
+        uint8_t remove;     /* else only list */
+        uint64_t limit;     /* remove: bytes that may stay; the oldest folders go first */
+        uint64_t max_age_s; /* remove: folders not used for longer go in any case; 0 = none */
+};
+
+struct staged_copy {
+        char *folder; /* the whole path on the node */
+        char *name;   /* what was staged: a path of the head */
+        uint8_t use;  /* enum push_use */
+        uint64_t bytes, files;
+        uint64_t age_s; /* since the last use began */
+        uint8_t in_use, removed;
+};
+
+struct staged {
+        struct staged_copy *v;
+        uint32_t n;
+};
+
+void stage_order_encode(struct buf *b, const struct stage_order *m);
+int stage_order_decode(struct stage_order *m, const struct frame *f, struct error *err);
+void staged_encode(struct buf *b, const struct staged *m);
+int staged_decode(struct staged *m, const struct frame *f, struct error *err);
+void staged_finish(struct staged *m);

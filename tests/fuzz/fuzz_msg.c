@@ -14,7 +14,6 @@
 #include "wire/measure_msg.h"
 #include "wire/msg.h"
 #include "wire/push_msg.h"
-#include "wire/stage_msg.h"
 #include "wire/status_msg.h"
 #include "wire/trace/trace.h"
 #include "wire/tree_msg.h"

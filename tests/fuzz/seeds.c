@@ -20,7 +20,6 @@
 #include "wire/measure_msg.h"
 #include "wire/msg.h"
 #include "wire/push_msg.h"
-#include "wire/stage_msg.h"
 #include "wire/status_msg.h"
 #include "wire/store_msg.h"
 #include "wire/tcpstore.h"

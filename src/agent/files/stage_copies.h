@@ -10,7 +10,6 @@
 #include <stdint.h>
 
 #include "wire/push_msg.h"
-#include "wire/stage_msg.h"
 
 /* Writes ROOT/@id.keep. 0 or -errno. */
 int stage_write_note(const char *root, const char *id, const struct push_offer *o);

@@ -23,7 +23,7 @@
 #include "head/why/stack_text.h"
 #include "wire/bind_msg.h"
 #include "wire/check_msg.h"
-#include "wire/stage_msg.h"
+#include "wire/push_msg.h"
 #include "wire/status_msg.h"
 #include "wire/warm_msg.h"
 

@@ -17,7 +17,7 @@
 #include "head/output/text_table.h"
 #include "head/report/report.h"
 #include "head/term/columns.h"
-#include "wire/stage_msg.h"
+#include "wire/push_msg.h"
 
 enum { STAGED_COLUMNS = 7, US_OF_S = 1000000 };
 
