@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A run may live without its terminal: from its start (--detach), or when the terminal hangs up
- * (--on-hup detach). Then the records have the only copy of the output: no part is left out, and
- * ranks that write faster than the disk wait. `hnlaunch attach` shows the output.
+ * (--on-hup detach). Then the records have the only copy of the output: ranks that write faster
+ * than the disk wait, and a part is left out only when a write has not ended for
+ * RECORDER_SLOW_MS. `hnlaunch attach` shows the output.
  *
  * `hnlaunch hold` leaves the terminal in the same way, when its agents are ready.
  *

@@ -10,8 +10,9 @@
  * with an own failure, also later; failures within NEAR_MS are ordered by cause_weight(), all
  * others by the time when the reason was told, else of the end. Of echoes, the rank whose last
  * words began first is the cause. outcome_untold.c finds a rank with the reason in the last words
- * and without a failure. outcome_describe() and outcome_sentence() are the only places that word
- * how a rank ended.
+ * and without a failure. outcome_describe() and outcome_sentence() word how a rank ended for the
+ * last line, the errors and the peers of the rank (head/reason/echo.h knows these words again);
+ * head/record/story_text.c and head/top/top_frame.c have shorter words.
  */
 #include "head/model/outcome.h"
 

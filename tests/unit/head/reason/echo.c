@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "head/reason/echo.h"
 
+#include "head/model/outcome.h"
 #include "lib/unit.h"
 
 static void expect(const char *const *lines, size_t n, enum echo want)
@@ -45,6 +46,25 @@ TEST(what_tells_of_a_peer_that_is_gone)
         };
 
         expect(lines, ARRAY_SIZE(lines), ECHO_PEER);
+}
+
+/* The head sends these words to the peers of a rank that has failed, and clients print them. */
+TEST(own_words_for_the_end_of_a_rank_tell_of_a_peer_that_is_gone)
+{
+        static const struct cause causes[] = {
+                { .kind = CAUSE_SIGNAL, .signal = 11 }, { .kind = CAUSE_EXIT, .code = 7 },
+                { .kind = CAUSE_EXIT, .code = 139 },    { .kind = CAUSE_UNFINALIZED },
+                { .kind = CAUSE_ABORT, .code = 3 },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(causes); i++) {
+                char end[80], line[200];
+                const char *lines[] = { line };
+
+                outcome_describe(&causes[i], end, sizeof(end));
+                snprintf(line, sizeof(line), "rank 1: barrier `world`: rank 7 (node004) %s", end);
+                expect(lines, 1, ECHO_PEER);
+        }
 }
 
 TEST(what_tells_of_a_wait_in_vain)
