@@ -88,22 +88,21 @@ launch/agent-that-hangs-is-ended lab/chaos lab/chaos-of-roles lab/roles-in-rando
 lab/failures-are-decided-by-facts ssh/a-server-is-hostile-after-the-key-exchange"
 # What takes longest, and tests with other programs what other files test, too: --by-turns has a quarter of it. In this
 # order each quarter takes about as long as another: place 1, 5, 9 ... and so on.
-LONG="lab/torch-programs-run-on-four-nodes clients/nccl-2.29-works-on-simulated-gpus install/agent-for-aarch64-runs-jobs
-install/debian-packages-install-and-run clients/howtos-are-true clients/nccl-2.22-works-on-simulated-gpus
-clients/torch-programs-run-unchanged launch/launches-cost-what-they-did clients/torch-store-stands-random-use
-clients/torch-leaves-no-shared-memory clients/jax-programs-find-each-other
-lab/torch-programs-continue-in-prepared-interpreters clients/why-names-the-odd-rank-of-mpi
-lab/jax-programs-span-nodes lab/tree-merges-what-the-store-is-asked clients/torch-rank-that-dies-is-named
-clients/role-recipes-run lab/torch-groups-follow-on-four-nodes lab/roles-meet-over-ssh
-launch/recorded-machines-agree-with-hwloc install/python-wheel-runs-jobs clients/torch-training-survives-restarts
-clients/openmpi-programs-of-debian-run-unchanged clients/accelerate-and-fabric-run-unchanged
-clients/torch-parts-run-unchanged launch/pytorch-runs-unchanged lab/trainer-learns-on-32-ranks
-install/shells-complete-hnlaunch clients/torch-groups-follow-one-another
-clients/collectives-are-right-on-random-data lab/faults-in-a-tree launch/torch-rank-that-sleeps-is-named
-lab/openmpi-runs-on-four-nodes clients/openmpi-programs-run-unchanged lab/tree-carries-a-whole-job
-lab/mpi-programs-span-four-nodes clients/mpi-programs-run-unchanged lab/own-ranks-meet-under-per-node
-clients/c-programs-run-under-torchrun clients/mpich-tests-end-as-under-mpiexec lab/nccl-spans-two-nodes
-lab/groups-span-nodes launch/bindings-agree-with-hwloc clients/headers-compile-without-warnings"
+LONG="lab/torch-programs-run-on-four-nodes clients/nccl-2.29-works-on-simulated-gpus clients/torch-programs-run-unchanged
+install/debian-packages-install-and-run install/agent-for-aarch64-runs-jobs clients/torch-leaves-no-shared-memory
+clients/nccl-2.22-works-on-simulated-gpus lab/tree-merges-what-the-store-is-asked launch/launches-cost-what-they-did
+lab/torch-programs-continue-in-prepared-interpreters clients/howtos-are-true lab/roles-meet-over-ssh
+lab/torch-groups-follow-on-four-nodes clients/jax-programs-find-each-other clients/why-names-the-odd-rank-of-mpi
+clients/torch-rank-that-dies-is-named clients/torch-training-survives-restarts lab/trainer-learns-on-32-ranks
+clients/torch-store-stands-random-use launch/pytorch-runs-unchanged clients/torch-groups-follow-one-another
+lab/faults-in-a-tree launch/recorded-machines-agree-with-hwloc lab/jax-programs-span-nodes
+clients/c-programs-run-under-torchrun install/shells-complete-hnlaunch clients/torch-parts-run-unchanged
+clients/openmpi-programs-run-unchanged launch/torch-rank-that-sleeps-is-named clients/role-recipes-run
+install/python-wheel-runs-jobs lab/own-ranks-meet-under-per-node launch/bindings-agree-with-hwloc
+clients/accelerate-and-fabric-run-unchanged lab/openmpi-runs-on-four-nodes clients/mpi-programs-run-unchanged
+clients/openmpi-programs-of-debian-run-unchanged clients/mpich-tests-end-as-under-mpiexec
+clients/headers-compile-without-warnings lab/tree-carries-a-whole-job lab/groups-span-nodes lab/nccl-spans-two-nodes
+lab/mpi-programs-span-four-nodes clients/collectives-are-right-on-random-data"
 TURNS=4
 
 say() { printf '%s\n' "== $*"; }
