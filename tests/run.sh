@@ -11,7 +11,7 @@
 #   -j N        runs N files at once that keep a processor busy, and N + 1 that mostly wait (default: the processors);
 #               when no busy one is left, 3 N + 1 of the others
 #   -B          installs and builds nothing: tests the builds as they are
-#   --by-turns   of the longest files (LONG) only a quarter, another one for each commit: the others are skipped, and named
+#   --by-turns   of the longest files (LONG) only a fifth, another one for each commit: the others are skipped, and named
 #   --as-on-a-workstation
 #               with what people have: programs of Slurm, MPICH and Open MPI in PATH, mpi4py, an active conda
 #               environment, settings of their own, a long HOME, and a folder /nonexistent
@@ -86,24 +86,25 @@ launch/ranks-that-do-not-join-are-named lab/nodes-dial-in launch/known-bad-nccl-
 clients/mpi-that-does-not-fit-is-told launch/agent-leaves-nothing-behind launch/progress-bars-show-on-a-terminal
 launch/agent-that-hangs-is-ended lab/chaos lab/chaos-of-roles lab/roles-in-random-orders lab/spare-host-takes-over
 lab/failures-are-decided-by-facts ssh/a-server-is-hostile-after-the-key-exchange"
-# What takes longest, and tests with other programs what other files test, too: --by-turns has a quarter of it. In this
-# order each quarter takes about as long as another: place 1, 5, 9 ... and so on.
+# What takes longest, and tests with other programs what other files test, too: --by-turns has a fifth of it. In this
+# order each fifth takes about as long as another: places 1, 6, 11 and so on.
 LONG="lab/torch-programs-run-on-four-nodes clients/nccl-2.29-works-on-simulated-gpus clients/torch-programs-run-unchanged
-install/debian-packages-install-and-run install/agent-for-aarch64-runs-jobs clients/torch-leaves-no-shared-memory
-clients/nccl-2.22-works-on-simulated-gpus lab/tree-merges-what-the-store-is-asked launch/launches-cost-what-they-did
-lab/torch-programs-continue-in-prepared-interpreters clients/howtos-are-true lab/roles-meet-over-ssh
-lab/torch-groups-follow-on-four-nodes clients/jax-programs-find-each-other clients/why-names-the-odd-rank-of-mpi
-clients/torch-rank-that-dies-is-named clients/torch-training-survives-restarts lab/trainer-learns-on-32-ranks
-clients/torch-store-stands-random-use launch/pytorch-runs-unchanged clients/torch-groups-follow-one-another
-lab/faults-in-a-tree launch/recorded-machines-agree-with-hwloc lab/jax-programs-span-nodes
-clients/c-programs-run-under-torchrun install/shells-complete-hnlaunch clients/torch-parts-run-unchanged
-clients/openmpi-programs-run-unchanged launch/torch-rank-that-sleeps-is-named clients/role-recipes-run
-install/python-wheel-runs-jobs lab/own-ranks-meet-under-per-node launch/bindings-agree-with-hwloc
-clients/accelerate-and-fabric-run-unchanged lab/openmpi-runs-on-four-nodes clients/mpi-programs-run-unchanged
-clients/openmpi-programs-of-debian-run-unchanged clients/mpich-tests-end-as-under-mpiexec
-clients/headers-compile-without-warnings lab/tree-carries-a-whole-job lab/groups-span-nodes lab/nccl-spans-two-nodes
-lab/mpi-programs-span-four-nodes clients/collectives-are-right-on-random-data"
-TURNS=4
+clients/nccl-2.22-works-on-simulated-gpus install/debian-packages-install-and-run
+clients/why-names-the-odd-rank-of-mpi lab/torch-programs-continue-in-prepared-interpreters
+clients/torch-leaves-no-shared-memory clients/howtos-are-true clients/jax-programs-find-each-other
+lab/torch-groups-follow-on-four-nodes clients/torch-store-stands-random-use lab/tree-merges-what-the-store-is-asked
+install/agent-for-aarch64-runs-jobs clients/torch-training-survives-restarts launch/pytorch-runs-unchanged
+lab/trainer-learns-on-32-ranks lab/roles-meet-over-ssh launch/launches-cost-what-they-did
+lab/jax-programs-span-nodes install/python-wheel-runs-jobs clients/torch-groups-follow-one-another
+clients/torch-rank-that-dies-is-named launch/recorded-machines-agree-with-hwloc
+clients/openmpi-programs-run-unchanged clients/role-recipes-run lab/openmpi-runs-on-four-nodes lab/faults-in-a-tree
+clients/torch-parts-run-unchanged launch/torch-rank-that-sleeps-is-named launch/bindings-agree-with-hwloc
+clients/headers-compile-without-warnings install/shells-complete-hnlaunch clients/c-programs-run-under-torchrun
+clients/openmpi-programs-of-debian-run-unchanged lab/nccl-spans-two-nodes lab/mpi-programs-span-four-nodes
+clients/accelerate-and-fabric-run-unchanged lab/own-ranks-meet-under-per-node lab/tree-carries-a-whole-job
+clients/collectives-are-right-on-random-data lab/groups-span-nodes clients/mpich-tests-end-as-under-mpiexec
+clients/mpi-programs-run-unchanged"
+TURNS=5
 
 say() { printf '%s\n' "== $*"; }
 
