@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "head/reason/echo.h"
 
+#include <stdio.h>
+
 #include "head/model/outcome.h"
 #include "lib/unit.h"
 
