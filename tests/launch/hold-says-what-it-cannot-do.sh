@@ -19,6 +19,11 @@ says() { # NAME CODE HN TEXT ARG...
 says 'a hold without hosts' 64 HN708 'no hosts given' hold
 says 'a hold with a program' 64 HN808 '`hold` starts no program: `true`' hold -w localhost true
 HNLAUNCH_SSH_TREE=4 says 'a hold of a tree' 64 HN704 'hold and --tree exclude each other' hold -w other.invalid
+says 'a hold by dial-in' 64 HN704 '--dial-in is an option of run, plan, check, rerun and config, not of hold' hold --dial-in other.invalid:4000
+says 'a run on a hold and a tree' 64 HN704 '--hold abcde and --tree exclude each other' --hold abcde --tree 4 -w other.invalid true
+has 'a run on a hold and a tree: the next step' "$ERR" 'leave one of the two out'
+says 'a run on a hold by dial-in' 64 HN704 '--hold abcde and --dial-in exclude each other' --hold abcde --dial-in other.invalid:4000 --node-rank 0 --nodes 2 true
+says 'a run on a hold and this machine' 64 HN704 '--hold abcde and --local exclude each other' --hold abcde --local 2 true
 says 'a hold of this machine' 64 HN636 'all hosts are this machine' hold -w localhost
 says 'a hold that is not there' 69 HN631 'there is no hold abcde' --hold abcde -w other.invalid true
 says 'a release of a hold that is not there' 69 HN631 'there is no hold abcde' release abcde

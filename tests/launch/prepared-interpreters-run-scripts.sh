@@ -92,7 +92,8 @@ agent.warm(PYTHON, MODULES, 4)
 result = play([PYTHON, "script.py"], ranks=2, cwd=here, env=["OMP_NUM_THREADS=%d" % max(os.cpu_count() // 4, 1)])
 tap.equal("fewer ranks than slots", (how(result), result.status), (b"2 of 2 ranks run in prepared interpreters", {0: 0, 1: 0}))
 result = play([PYTHON, "script.py"], cwd=here)
-tap.equal("a preparation is for one run", (how(result), result.status), (b"", {0: 0}))
+tap.equal("a preparation is for one attempt, and the next one says so", (how(result), result.status),
+          (b"ranks start in new interpreters: the prepared ones served the first attempt", {0: 0}))
 hashes = set()
 for _ in range(3):
     with open("script.py", "w", encoding="utf-8") as f:
@@ -197,9 +198,20 @@ for name, word in ("was killed", "KILL"), ("is stopped", "STOP"):
     agent.warm(PYTHON, MODULES, 4)
     slot = subprocess.check_output(["pgrep", "-P", str(agent.hello["pid"]), "python3"]).split()[0].decode()
     subprocess.check_call(["kill", "-" + word, slot])
+    while subprocess.run(["ps", "-o", "stat=", slot], stdout=subprocess.PIPE).stdout[:1] not in (b"", b"T", b"Z"):
+        time.sleep(0.01)
     result = play([PYTHON, "script.py"], cwd=here, ranks=4)
     tap.equal("an interpreter that %s: its rank starts in the usual way" % name, (result.status, how(result).split(b"; ")[-2:]),
               ({0: 0, 1: 0, 2: 0, 3: 0}, [b"3 of 4 ranks run in prepared interpreters", b"not used: no prepared interpreter is left"]))
+# Stops a process that has its rank already, where the script's folder is listed.
+with open("stops.py", "w", encoding="utf-8") as f:
+    f.write("import os, signal\nlist_folder = os.listdir\n\n\ndef listdir(path):\n    if os.path.exists(path + '/stop'):\n"
+            "        os.kill(os.getpid(), signal.SIGSTOP)\n    return list_folder(path)\n\n\nos.listdir = listdir\n")
+open("stop", "w").close()
+result = warm(PYTHON, [PYTHON, "script.py"], cwd=here, modules=["stops"], prepare={"env": ["PYTHONPATH=" + here]}, env=["PYTHONPATH=" + here])
+os.unlink("stop")
+tap.equal("an interpreter that is stopped when it has its rank goes on",
+          (result.out(), result.status, b"rank 0 was stopped before its program ran, and goes on" in result.log), (usual, {0: 0}, True))
 agent.warm(PYTHON, MODULES, 3)
 tap.equal("an agent that leaves takes them along", agent.leave(), 0)
 tap.end()

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 
 #include "agent/attempt/node_attempt_private.h"
 #include "agent/contain/guard.h"
+#include "agent/core/proc.h"
 #include "agent/endpoint/port.h"
 #include "agent/endpoint/store_access.h"
 #include "agent/files/push_receiver.h"
@@ -123,8 +125,26 @@ void node_attempt_confirm_starts(struct node_attempt *t, uint64_t ms)
                 node_attempt_kill(t);
 }
 
+/* Continues a process that was stopped when it had the rank, but did not run the program: nothing
+ * else would. */
+static void continue_starts(const struct node_attempt *t)
+{
+        struct proc_stat p;
+
+        for (size_t i = 0; i < t->n_workers; i++) {
+                const struct worker *w = t->workers[i];
+
+                if (w->started || w->reaped || !proc_read_stat(&p, w->pid) || p.state != 'T')
+                        continue;
+                log_line(LOG_INFO, "rank %u was stopped before its program ran, and goes on",
+                         w->rank);
+                kill(w->pid, SIGCONT);
+        }
+}
+
 static void on_starting(uv_timer_t *timer)
 {
+        continue_starts(timer->data);
         node_attempt_confirm_starts(timer->data, 0);
 }
 
@@ -396,6 +416,8 @@ static void start_processes(struct rank_world *g, const struct launch_order *l,
          * interpreters know it. */
         if (common.older_names && l->n_ranks > 1 && is_program_shared(l) && !warm_is_ready(t->warm))
                 common.torch = torch_note_map();
+        if (!first)
+                warm_begin_attempt(t->warm);
         for (uint32_t i = 0; i < l->n_ranks && !t->refused; i++) {
                 t->refused = start_rank(g, l, &l->ranks[i], &common) < 0;
                 if (i == 0 && !t->refused)

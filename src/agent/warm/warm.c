@@ -58,6 +58,7 @@ struct warm {
         unsigned torch; /* as TORCH_VERSION(); 0 = none */
         uint64_t began_ns;
         bool told;                      /* WARMED was sent */
+        bool served;                    /* an attempt has had the slots */
         size_t n_ranks;                 /* that were to be handed over */
         size_t n_taken, n_told, n_warm; /* handed over; with an answer; warm */
         char why[REASON_MAX];           /* of a rank in a new interpreter */
@@ -324,7 +325,7 @@ void warm_prepare(struct warm *w, const struct warm_order *m, const struct strv 
         int r;
 
         warm_drop(w);
-        w->told = false;
+        w->told = w->served = false;
         w->began_ns = uv_hrtime();
         free(w->word);
         free(w->cwd);
@@ -361,6 +362,14 @@ bool warm_is_ready(const struct warm *w)
 bool warm_has_slots(const struct warm *w)
 {
         return w->n;
+}
+
+void warm_begin_attempt(struct warm *w)
+{
+        if (!w->n && w->served)
+                log_line(LOG_INFO, "ranks start in new interpreters: the prepared ones served the "
+                                   "first attempt");
+        w->served |= w->n;
 }
 
 bool warm_any(const struct warm *w)

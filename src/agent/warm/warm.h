@@ -36,6 +36,8 @@ void warm_drop(struct warm *w);
 void warm_refuse(struct warm *w, const char *why);
 
 bool warm_is_ready(const struct warm *w);
+/* Ranks are about to start. */
+void warm_begin_attempt(struct warm *w);
 /* Whether the ranks of this run are to be handed over, as long as slots are left. */
 bool warm_has_slots(const struct warm *w);
 /* Processes of the preparation: whether there are any, whether @pid is among the processes,

@@ -598,13 +598,28 @@ static const char *find_warm_fault(const char *text)
         return NULL;
 }
 
+/* Returns the option by which nodes are not reached as a hold reaches them; NULL = none. */
+static const char *find_option_without_hold(const struct options *o)
+{
+        return o->local ? "--local" : o->dial_in ? "--dial-in" : o->tree ? "--tree" : NULL;
+}
+
+/* Refuses a hold that is named and could not be used. */
+static void check_named_hold(const struct options *o, struct diags *d)
+{
+        const char *which = o->hold.which, *other = find_option_without_hold(o);
+
+        if (other && which && strcmp(which, "auto") != 0 && strcmp(which, "none") != 0)
+                diag_help(diag_add(d, HN_OPTION_CONFLICT, EX_USAGE,
+                                   "--hold %s and %s exclude each other", which, other),
+                          "a hold has agents on other machines that this machine reaches directly: "
+                          "leave one of the two out");
+}
+
 /* Refuses what a hold cannot do. */
 static void check_hold(const struct options *o, struct diags *d)
 {
-        const char *other = o->local     ? "--local"
-                            : o->dial_in ? "--dial-in"
-                            : o->tree    ? "--tree"
-                                         : NULL;
+        const char *other = find_option_without_hold(o);
         const char *fault = o->hold.warm ? find_warm_fault(o->hold.warm) : NULL;
 
         if (o->argv.n)
@@ -650,8 +665,10 @@ int option_check(const struct options *o, struct diags *d)
                 check_progress_re(o, d);
                 check_metrics(o, d);
         }
-        if (o->command == COMMAND_RUN)
+        if (o->command == COMMAND_RUN) {
                 check_started_once(o, d);
+                check_named_hold(o, d);
+        }
         if (o->command == COMMAND_HOLD)
                 check_hold(o, d);
         /* Each of these would often be a consequence of an error before. */
