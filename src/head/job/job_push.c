@@ -32,8 +32,8 @@
 #include "head/job/attempt.h"
 #include "head/job/cluster.h"
 #include "head/job/heartbeat.h"
+#include "head/job/job_push_private.h"
 #include "head/job/push_chain.h"
-#include "head/push/pack_stream.h"
 
 enum {
         MEMORY = 256 << 20, /* for bytes under way to all nodes together */
@@ -45,62 +45,6 @@ enum {
         OFFERS = 64 << 20,    /* bytes of manifests under way together */
         BATCH_MS = 1000,
         TICK_MS = 100,
-};
-
-enum push_state {
-        PUSH_NOT,      /* takes no part */
-        PUSH_QUEUED,   /* to be offered */
-        PUSH_OFFERED,  /* owes an answer */
-        PUSH_LISTLESS, /* has asked for the manifest, which is to come through a row */
-        PUSH_LISTING,  /* gets the manifest so, and owes an answer */
-        PUSH_SHARED,   /* another node fetches into the same file system */
-        PUSH_SENDING,
-        PUSH_DONE,
-        PUSH_FAILED,
-        PUSH_STATES,
-};
-
-/* A stream and what is known of it. */
-struct sent_stream {
-        struct pack_stream *packs;
-        bool list;      /* of the manifest */
-        size_t nodes;   /* that get it */
-        uint32_t taken; /* PACKs that some node has */
-};
-
-struct job_push_node {
-        enum push_state state;
-        struct push_want want;
-        uint64_t wanted;            /* bytes */
-        struct sent_stream *stream; /* NULL = not yet */
-        bool served;                /* from here, with the PACK at @place as the next one */
-        struct pack_place place;
-        uint64_t sent;          /* bytes of files, from here */
-        int64_t credit, window; /* bytes that may be sent now, and with nothing under way */
-        bool taking_over;       /* was told to fetch, whatever other nodes do */
-        bool full;              /* has the manifest, or is to get the whole */
-        struct pushed *result;  /* NULL = not yet */
-};
-
-struct job_push {
-        struct cluster *cluster;
-        struct attempt *attempt;
-        struct heartbeat *heartbeat;
-        const char *run_id;
-        struct job_push **all; /* by use; shared by all of them */
-        uv_timer_t timer;
-        struct manifest *manifest;   /* NULL = nothing was pushed yet */
-        struct job_push_node *nodes; /* one per host */
-        struct push_chain *chain;
-        size_t in[PUSH_STATES]; /* nodes, by state */
-        size_t queue;           /* no earlier node is queued */
-        size_t batch;           /* nodes in LISTLESS and SENDING without the stream for this */
-        int64_t batch_ns;       /* when the last of them came */
-        bool row_of_list;       /* the manifest is large for so many nodes */
-        uint32_t streams;       /* so far, of all uses; of PUSH_RANKS alone */
-        uint64_t wanted;        /* bytes, of all nodes */
-        struct error source;    /* why a file cannot be read any more */
-        int source_error;       /* -errno, 0 = all can be read */
 };
 
 static struct job_push_node *state_of(const struct job_push *p, const struct node *n)
@@ -123,14 +67,6 @@ static bool may_fetch(const struct job_push *p, size_t node)
 static bool gets_files(const struct job_push_node *s)
 {
         return s->stream && !s->stream->list;
-}
-
-/* All changes of a state go this way: in[] has to stay right. */
-static void set_push_state(struct job_push *p, struct job_push_node *s, enum push_state state)
-{
-        p->in[s->state]--;
-        p->in[state]++;
-        s->state = state;
 }
 
 /* Also a node with an ended push, until job_push_forget(). */
@@ -213,13 +149,14 @@ static void order_second_look(struct job_push *p, struct node *n)
 
 /* --- sending --- */
 
-/* Sends the next PACK to @n. False: a file cannot be read. */
-static bool send_next_pack(struct job_push *p, struct node *n, struct job_push_node *s)
+/* Sends the PACK at @at to @n. False: a file cannot be read. */
+static bool send_pack(struct job_push *p, struct node *n, struct job_push_node *s,
+                      struct pack_place *at)
 {
         /* While bytes wait for the network there is time to make the next ones fewer. */
         bool deflate = s->window - s->credit >= WAITING;
         size_t before = buf_len(&n->out);
-        int r = pack_stream_put(s->stream->packs, &s->place, deflate, &n->out, &p->source);
+        int r = pack_stream_put(s->stream->packs, at, deflate, &n->out, &p->source);
 
         if (r < 0) {
                 p->source_error = r;
@@ -227,6 +164,7 @@ static bool send_next_pack(struct job_push *p, struct node *n, struct job_push_n
         }
         s->sent += s->stream->list ? 0 : (uint64_t)r;
         s->credit -= (int64_t)(buf_len(&n->out) - before);
+        s->framed += buf_len(&n->out) - before;
         return true;
 }
 
@@ -236,7 +174,7 @@ static void send_within_credit(struct job_push *p, struct node *n)
 
         while (s->served && s->credit > 0 && !p->source_error &&
                s->place.position < pack_stream_packs(s->stream->packs))
-                if (!send_next_pack(p, n, s))
+                if (!send_pack(p, n, s, &s->place))
                         break;
         node_flush(n);
 }
@@ -248,8 +186,29 @@ static void serve_node(void *ctx, size_t node, uint32_t position)
         struct job_push_node *s = &p->nodes[node];
 
         s->served = true;
-        s->place = pack_stream_seek(s->stream->packs, position);
+        s->start = s->place = pack_stream_seek(s->stream->packs, position);
+        s->framed = 0;
         send_within_credit(p, &p->cluster->nodes[node]);
+}
+
+/* Fits push_chain_ops. */
+static uint64_t send_sample(void *ctx, size_t node, size_t first, uint64_t bytes, uint64_t least)
+{
+        struct job_push *p = ctx;
+        struct job_push_node *s = &p->nodes[node], *f = &p->nodes[first];
+        uint32_t to = f->place.position, sent = to - f->start.position;
+        uint64_t left = pack_stream_packs(f->stream->packs) - count_taken_packs(f);
+        struct pack_place at =
+                pack_stream_seek(f->stream->packs, to - MIN(to, (uint32_t)PUSH_RING));
+        uint64_t before = s->framed;
+
+        if (!sent || left * f->framed / sent < least)
+                return 0;
+        while (at.position < to && s->credit > 0 && s->framed - before < bytes)
+                if (!send_pack(p, &p->cluster->nodes[node], s, &at))
+                        break;
+        node_flush(&p->cluster->nodes[node]);
+        return s->framed - before;
 }
 
 static void rest_node(void *ctx, size_t node)
@@ -485,15 +444,12 @@ static int take_want(struct job_push *p, struct node *n, const struct frame *f, 
 static uint32_t return_credit(struct job_push *p, struct node *n, uint32_t bytes)
 {
         struct job_push_node *s = state_of(p, n);
-        uint32_t waiting;
 
         bytes = (uint32_t)MIN((int64_t)bytes, s->window - s->credit);
         s->credit += bytes;
-        if (s->served) {
-                waiting = (uint32_t)((s->window - s->credit) / PUSH_PACK_MAX);
-                s->stream->taken =
-                        MAX(s->stream->taken, s->place.position - MIN(waiting, s->place.position));
-        }
+        if (s->served)
+                s->stream->taken = MAX(s->stream->taken, count_taken_packs(s));
+        push_chain_taken(p->chain, (size_t)n->index, bytes);
         return bytes;
 }
 
@@ -594,7 +550,7 @@ static bool has_lost_node(const struct job_push *p)
         return false;
 }
 
-/* Returns how many bytes the nodes have, by what the first of each row has. */
+/* Returns how many bytes the nodes have: in a row about as many as the first node. */
 static uint64_t count_taken(const struct job_push *p)
 {
         uint64_t taken = p->wanted;
@@ -605,7 +561,8 @@ static uint64_t count_taken(const struct job_push *p)
                 if (s->state == PUSH_SENDING)
                         taken -= s->wanted;
                 if (s->state == PUSH_SENDING && gets_files(s))
-                        taken += (uint64_t)((double)s->wanted * s->stream->taken /
+                        taken += (uint64_t)((double)s->wanted *
+                                            (s->served ? count_taken_packs(s) : s->stream->taken) /
                                             pack_stream_packs(s->stream->packs));
         }
         return taken;
@@ -725,9 +682,9 @@ enum job_step job_push_run(struct job_push *p, const struct plan *plan, struct m
 static struct job_push *create_push(struct cluster *c, struct attempt *a, struct heartbeat *h,
                                     const char *run_id)
 {
-        static const struct push_chain_ops ops = { .serve = serve_node,
-                                                   .rest = rest_node,
-                                                   .left = drop_stream };
+        static const struct push_chain_ops ops = {
+                .serve = serve_node, .rest = rest_node, .sample = send_sample, .left = drop_stream
+        };
         struct job_push *p = xcalloc(1, sizeof(*p));
 
         p->cluster = c;

@@ -13,6 +13,10 @@
  * moves that node. The last node of a row may yield: the node before never waits, and breaks the
  * connection once the PACKs are no longer kept. The last node is LATE then, as further slow nodes
  * are at once: the head serves late nodes when all others are done.
+ *
+ * The first node has no node before to compare: the own link may be slow, or the link of the head.
+ * So the head sends another node a sample, of PACKs already there or ignored, while the first is
+ * served. A node taking the sample at several times the rate shows the first node to be slow.
  */
 #include "head/job/push_chain.h"
 
@@ -34,6 +38,18 @@ enum {
         BROKEN_MS = 1000, /* for the loss of the node to be noticed */
         ASK_MS = 1000,    /* for ports, before the first byte is sent */
         SLOW_MS = 3000,   /* a node that waits for another one seems slow for so long */
+        LAST_MS = 3000,   /* for slow nodes to catch up when all others are done */
+};
+
+/* Samples are an eighth of a second long, and few beside what is left. */
+enum {
+        SAMPLE_MS =
+                3000, /* until the first; four times longer until each further one, to a limit */
+        SAMPLE_STEPS = 3,
+        SAMPLE_MIN = 128 << 10, /* bytes: more than networks let pass at once */
+        SAMPLE_PART = 8,        /* of a second */
+        SAMPLES_LEFT = 16,      /* bytes that are left, in samples */
+        SLOW_FACTOR = 3,
 };
 
 enum chain_state {
@@ -52,6 +68,18 @@ struct chain_row {
         const struct pack_stream *packs;
         size_t nodes, asked; /* in the row; ASKED */
         bool began;          /* bytes are sent */
+        int64_t changed_ns;  /* when a node has changed its state, or was slow */
+        int64_t rest_ns;     /* since when only slow nodes miss anything; 0 = others do */
+};
+
+/* Bytes that a node takes from the head. */
+struct chain_intake {
+        int64_t since_ns, taken_ns;
+        uint64_t taken, rate;  /* bytes since then; bytes per second before the sample */
+        unsigned samples;      /* that other nodes have got */
+        int other;             /* the last of them, -1 = none */
+        uint64_t sample, left; /* bytes of the own sample; without a TAKEN */
+        int64_t sample_ns;
 };
 
 struct chain_node {
@@ -63,6 +91,8 @@ struct chain_node {
         unsigned char key[PUSH_CHAIN_KEY];
         int64_t since_ns, slow_ns; /* of the state; of its last CHAINED_SLOW */
         unsigned slow_reports;
+        int blamed; /* by the first report, -1 = none */
+        struct chain_intake pace;
         bool yields, late, done;
 };
 
@@ -85,7 +115,13 @@ static void set_chain_state(struct chain_node *s, enum chain_state state)
         s->row->asked -= s->state == CHAIN_ASKED;
         s->row->asked += state == CHAIN_ASKED;
         s->state = state;
-        s->since_ns = clock_ns();
+        s->row->changed_ns = s->since_ns = clock_ns();
+}
+
+static void reset_chain_node(struct chain_node *s, struct chain_row *row)
+{
+        *s = (struct chain_node){ .row = row, .before = -1, .behind = -1, .blamed = -1 };
+        s->pace.other = -1;
 }
 
 /* --- orders ----------------------------------------------------------------------------------- */
@@ -173,7 +209,7 @@ static void serve_chain_node(struct push_chain *c, size_t i)
                 c->ops.serve(c->ctx, i, c->v[i].position);
 }
 
-/* Has the head serve @i, now or later, once the position is known. The node behind stays. */
+/* Has the head serve @i once the position is known: slow nodes later. The node behind stays. */
 static void leave_chain_place(struct push_chain *c, size_t i)
 {
         struct chain_node *s = &c->v[i];
@@ -185,6 +221,7 @@ static void leave_chain_place(struct push_chain *c, size_t i)
         }
         if (s->state == CHAIN_SERVED)
                 c->ops.rest(c->ctx, i);
+        s->late |= s->yields;
         s->asked = send_chain_order(c, i, (struct chain_order){ .what = CHAIN_LEAVE });
         set_chain_state(s, CHAIN_LEAVING);
 }
@@ -199,11 +236,13 @@ static void replace_chain_source(struct push_chain *c, size_t i)
 }
 
 /* Serves nodes that are late once no other node, but for slow ones, misses anything. */
-static void serve_late_nodes(struct push_chain *c, const struct chain_row *row)
+static void serve_late_nodes(struct push_chain *c, struct chain_row *row)
 {
         for (size_t i = 0; i < c->cluster->n_nodes; i++)
                 if (c->v[i].row == row && !c->v[i].done && !c->v[i].yields)
                         return;
+        if (!row->rest_ns)
+                row->rest_ns = clock_ns();
         for (size_t i = 0; i < c->cluster->n_nodes; i++)
                 if (c->v[i].row == row && c->v[i].state == CHAIN_LATE)
                         serve_chain_node(c, i);
@@ -220,7 +259,7 @@ static void remove_chain_node(struct push_chain *c, size_t i)
                 return;
         unlink_chain_node(c, i);
         set_chain_state(s, CHAIN_OUT);
-        *s = (struct chain_node){ .before = -1, .behind = -1 };
+        reset_chain_node(s, NULL);
         c->ops.left(c->ctx, i);
         if (--row->nodes == 0) {
                 free(row);
@@ -262,15 +301,13 @@ static size_t find_chain_end(const struct push_chain *c, size_t i)
         return i;
 }
 
-/* Moves a node with a node before behind all others of its row, where no node waits for it. */
+/* Moves a node behind all others of its row, where no node waits for it. */
 static void move_slow_node(struct push_chain *c, size_t i)
 {
         struct chain_node *s = &c->v[i];
         int before = s->before, behind = s->behind;
         size_t end = find_chain_end(c, i);
 
-        log_line(LOG_INFO, "%s passes files on slowly: the nodes behind go on without it",
-                 chain_host(c, i)->host->name);
         s->yields = true;
         if (end == i) { /* nothing to move, but the node before must not wait */
                 order_chain(c, (size_t)before, CHAIN_YIELD);
@@ -282,6 +319,8 @@ static void move_slow_node(struct push_chain *c, size_t i)
         if (s->late) {
                 leave_chain_place(c, i);
         } else {
+                if (s->state == CHAIN_SERVED)
+                        c->ops.rest(c->ctx, i);
                 s->before = (int)end;
                 c->v[end].behind = (int)i;
                 ask_chain_port(c, i);
@@ -295,16 +334,112 @@ static void handle_slow_report(struct push_chain *c, size_t i)
 {
         struct chain_node *s = &c->v[i];
         struct chain_node *behind = &c->v[s->behind];
+        size_t slow = (size_t)s->behind;
         int64_t now = clock_ns();
 
-        s->slow_ns = now;
+        s->row->changed_ns = s->slow_ns = now;
         if (behind->state != CHAIN_LINKED || behind->yields ||
             (behind->slow_ns && now - behind->slow_ns < SLOW_MS * INT64_C(1000000)) ||
             (behind->behind >= 0 && c->v[behind->behind].state != CHAIN_LINKED))
                 return;
-        s->slow_reports++;
         s->slow_ns = 0; /* what it waited for goes */
-        move_slow_node(c, s->slow_reports > 1 && s->before >= 0 ? i : (size_t)s->behind);
+        if (s->slow_reports++) {
+                slow = i;
+                if (s->blamed >= 0 && !c->v[s->blamed].late)
+                        c->v[s->blamed].yields = false;
+        } else {
+                s->blamed = s->behind;
+        }
+        log_line(LOG_INFO, "%s passes files on slowly: the nodes behind go on without it",
+                 chain_host(c, slow)->host->name);
+        move_slow_node(c, slow);
+}
+
+/* Begins to measure @i, which the head serves. */
+static void measure_first_node(struct push_chain *c, size_t i, int64_t now)
+{
+        struct chain_intake *p = &c->v[i].pace;
+
+        p->since_ns = p->taken_ns = now;
+        p->taken = 0;
+}
+
+/* Chooses the node behind @i that gets the next sample. -1: not now. */
+static int choose_sampled_node(struct push_chain *c, size_t i)
+{
+        struct chain_node *s = &c->v[i];
+        int to = s->pace.other >= 0 ? c->v[s->pace.other].behind : -1;
+        const struct chain_node *other;
+
+        s->pace.other = to >= 0 ? to : s->behind;
+        other = &c->v[s->pace.other];
+        return other->state == CHAIN_LINKED && !other->yields && !other->done && !other->pace.left
+                       ? s->pace.other
+                       : -1;
+}
+
+/* Sends a sample to a node behind @i, which the head serves, when it is time. */
+static void compare_first_node(struct push_chain *c, size_t i, int64_t now)
+{
+        struct chain_node *s = &c->v[i];
+        struct chain_intake *p = &s->pace;
+        int64_t ms = (now - p->since_ns) / 1000000;
+        bool stalls = now - p->taken_ns >= SAMPLE_MS * INT64_C(1000000);
+        uint64_t bytes;
+        int to;
+
+        if (p->since_ns <= s->row->changed_ns) {
+                measure_first_node(c, i, now);
+                return;
+        }
+        if (!stalls && ms < SAMPLE_MS << 2 * MIN(p->samples, (unsigned)SAMPLE_STEPS))
+                return;
+        to = choose_sampled_node(c, i);
+        if (to < 0)
+                return;
+        p->rate = stalls ? 0 : p->taken * 1000 / (uint64_t)ms;
+        bytes = MAX(p->rate / SAMPLE_PART, (uint64_t)SAMPLE_MIN);
+        bytes = c->ops.sample(c->ctx, (size_t)to, i, bytes, stalls ? 0 : bytes * SAMPLES_LEFT);
+        if (!bytes)
+                return;
+        p->samples++;
+        c->v[to].pace.sample = c->v[to].pace.left = bytes;
+        c->v[to].pace.sample_ns = now;
+        measure_first_node(c, i, now);
+}
+
+/* Compares a node that has taken a sample with the first one of the row. */
+static void end_chain_sample(struct push_chain *c, size_t i)
+{
+        const struct chain_node *s = &c->v[i];
+        size_t first = i;
+        int64_t ns = clock_ns() - s->pace.sample_ns;
+        double rate = (double)s->pace.sample * 1e9 / (double)MAX(ns, INT64_C(1));
+
+        while (c->v[first].before >= 0)
+                first = (size_t)c->v[first].before;
+        if (c->v[first].state != CHAIN_SERVED || first == i || s->state != CHAIN_LINKED ||
+            s->row->changed_ns > s->pace.sample_ns ||
+            rate <= SLOW_FACTOR * (double)c->v[first].pace.rate)
+                return;
+        log_line(LOG_INFO, "%s takes files slowly: the nodes behind go on without it",
+                 chain_host(c, first)->host->name);
+        move_slow_node(c, first);
+}
+
+void push_chain_taken(struct push_chain *c, size_t node, uint32_t bytes)
+{
+        struct chain_intake *p = &c->v[node].pace;
+
+        if (!c->v[node].row || !bytes)
+                return;
+        p->taken += bytes;
+        p->taken_ns = clock_ns();
+        if (!p->left)
+                return;
+        p->left -= MIN(p->left, (uint64_t)bytes);
+        if (!p->left)
+                end_chain_sample(c, node);
 }
 
 /* --- reports ---------------------------------------------------------------------------------- */
@@ -339,7 +474,6 @@ static void handle_broken(struct push_chain *c, size_t i, const struct chain_rep
                 log_line(LOG_INFO, "%s gets files from here: %s does not reach it: %s",
                          chain_host(c, to)->host->name, chain_host(c, i)->host->name,
                          strerror((int)m->error));
-                s->late = s->yields;
                 leave_chain_place(c, to);
         } else if (s->state == CHAIN_LINKED) {
                 set_chain_state(s, CHAIN_SEVERED);
@@ -389,6 +523,11 @@ static void check_chain_node(struct push_chain *c, size_t i, int64_t now)
                 leave_chain_place(c, i);
         else if (s->state == CHAIN_SEVERED && ms > BROKEN_MS)
                 replace_chain_source(c, i);
+        else if (s->state == CHAIN_LINKED && s->yields && !s->done && s->row->rest_ns &&
+                 now - s->row->rest_ns > LAST_MS * INT64_C(1000000))
+                leave_chain_place(c, i);
+        else if (s->state == CHAIN_SERVED && s->row->began && s->behind >= 0 && !s->done)
+                compare_first_node(c, i, now);
 }
 
 void push_chain_check(struct push_chain *c)
@@ -410,10 +549,9 @@ void push_chain_begin(struct push_chain *c, const struct pack_stream *s, const s
         *row = (struct chain_row){ .packs = s, .nodes = n };
         c->rows++;
         for (size_t i = 0; i < n; i++) {
-                c->v[nodes[i]] =
-                        (struct chain_node){ .row = row,
-                                             .before = i ? (int)nodes[i - 1] : -1,
-                                             .behind = i + 1 < n ? (int)nodes[i + 1] : -1 };
+                reset_chain_node(&c->v[nodes[i]], row);
+                c->v[nodes[i]].before = i ? (int)nodes[i - 1] : -1;
+                c->v[nodes[i]].behind = i + 1 < n ? (int)nodes[i + 1] : -1;
                 if (i)
                         ask_chain_port(c, nodes[i]);
                 else
@@ -457,7 +595,7 @@ struct push_chain *push_chain_create(struct cluster *cluster, const struct push_
         c->ctx = ctx;
         c->v = xcalloc(cluster->n_nodes, sizeof(*c->v));
         for (size_t i = 0; i < cluster->n_nodes; i++)
-                c->v[i].before = c->v[i].behind = -1;
+                reset_chain_node(&c->v[i], NULL);
         return c;
 }
 

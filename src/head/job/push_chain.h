@@ -5,7 +5,7 @@
  * Nodes that miss files stand in a row. Each takes the stream from the node before and passes it on
  * to the node behind, over a connection that the head orders (CHAIN in wire/push_msg.h). A node
  * without such a connection is served by the head. A node that is lost leaves the row, and one that
- * is slow moves to the end, where no node waits for it. Main loop's thread only.
+ * is slow moves to the end, where no node waits for it, also if first. Main loop's thread only.
  */
 #pragma once
 
@@ -25,6 +25,9 @@ struct push_chain_ops {
         void (*serve)(void *ctx, size_t node, uint32_t position);
         /* The head serves the node no longer. */
         void (*rest)(void *ctx, size_t node);
+        /* Sends @node PACKs that the head has sent to @first lately, of about so many bytes
+         * together, unless @first misses less than @least bytes. Returns the bytes, 0 = none. */
+        uint64_t (*sample)(void *ctx, size_t node, size_t first, uint64_t bytes, uint64_t least);
         /* The node has left the row, maybe because it is over. */
         void (*left)(void *ctx, size_t node);
 };
@@ -38,6 +41,8 @@ void push_chain_begin(struct push_chain *c, const struct pack_stream *s, const s
                       size_t n);
 /* Takes a CHAINED. 0, or -EPROTO with @err. */
 int push_chain_report(struct push_chain *c, size_t node, const struct frame *f, struct error *err);
+/* The node has taken so many bytes that came from the head. */
+void push_chain_taken(struct push_chain *c, size_t node, uint32_t bytes);
 /* Takes lost nodes out, and ends waits. Ten times a second. */
 void push_chain_check(struct push_chain *c);
 /* The node has all files, or has failed to store files, and still passes the stream on. */

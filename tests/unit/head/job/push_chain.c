@@ -3,6 +3,7 @@
 #include "head/job/push_chain.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "head/job/cluster.h"
@@ -25,6 +26,7 @@ struct world {
         struct pack_stream *packs;
         struct push_chain *chain;
         int served[NODES]; /* from which position */
+        int sampled;       /* the node with the last sample */
         struct chain_order last[NODES];
 };
 
@@ -38,9 +40,17 @@ static void on_rest(void *ctx, size_t node)
         ((struct world *)ctx)->served[node] = NOT_SERVED;
 }
 
+static uint64_t on_sample(void *ctx, size_t node, size_t first, uint64_t bytes, uint64_t least)
+{
+        assert_int_equal(first, 0);
+        assert_int_equal(least, 0); /* the first node takes nothing */
+        ((struct world *)ctx)->sampled = (int)node;
+        return bytes;
+}
+
 static int set_up(void **state)
 {
-        static const struct push_chain_ops ops = { on_serve, on_rest, on_rest };
+        static const struct push_chain_ops ops = { on_serve, on_rest, on_sample, on_rest };
         static const size_t row[NODES] = { 0, 1, 2, 3 };
         static char names[NODES][4] = { "n0", "n1", "n2", "n3" };
         static const uint32_t first[] = { 0 };
@@ -261,7 +271,46 @@ TEST_WITH(set_up, tear_down, a_node_that_finds_two_others_slow_is_slow)
         says(w, 1, w->last[1].number, CHAINED_SLOW, 40, 0);
         assert_int_equal(push_chain_source(w->chain, 3), 0);
         assert_int_equal(push_chain_source(w->chain, 2), 3);
-        assert_int_equal(push_chain_source(w->chain, 1), -1);
+        assert_int_equal(push_chain_source(w->chain, 1), 2);
+}
+
+TEST_WITH(set_up, tear_down, so_is_a_first_node)
+{
+        struct world *w = *state;
+
+        all_connect(w);
+        says(w, 0, w->last[0].number, CHAINED_SLOW, 30, 0);
+        ordered(w, 1, CHAIN_LAST);
+        connects(w, 0, 2, 10);
+        says(w, 1, ordered(w, 1, CHAIN_LISTEN)->number, CHAINED_LISTENS, 20, 0);
+        says(w, 3, ordered(w, 3, CHAIN_CONNECT)->number, CHAINED_CONNECTED, 20, 0);
+        says(w, 0, w->last[0].number, CHAINED_SLOW, 40, 0);
+        ordered(w, 0, CHAIN_LAST);
+        assert_int_equal(w->served[0], NOT_SERVED);
+        says(w, 2, ordered(w, 2, CHAIN_LEAVE)->number, CHAINED_LISTENS, 12, 1);
+        assert_int_equal(w->served[2], 12);
+        assert_int_equal(push_chain_source(w->chain, 0), 1);
+}
+
+TEST_WITH(set_up, tear_down, a_first_node_is_slow_when_another_takes_a_sample_sooner)
+{
+        struct world *w = *state;
+
+        all_connect(w);
+        w->sampled = -1;
+        for (int i = 0; i < 600 && w->sampled < 0; i++) {
+                push_chain_check(w->chain);
+                usleep(100000);
+        }
+        assert_int_equal(w->sampled, 1);
+        push_chain_taken(w->chain, 1, 100 << 10); /* not yet all of it */
+        assert_int_equal(w->served[0], 0);
+        push_chain_taken(w->chain, 1, 100 << 10);
+        ordered(w, 0, CHAIN_LAST);
+        assert_int_equal(w->served[0], NOT_SERVED);
+        assert_int_equal(push_chain_source(w->chain, 0), 3);
+        says(w, 1, ordered(w, 1, CHAIN_LEAVE)->number, CHAINED_LISTENS, 3, 1);
+        assert_int_equal(w->served[1], 3);
 }
 
 TEST_WITH(set_up, tear_down, a_slow_last_node_only_yields)
