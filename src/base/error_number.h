@@ -185,6 +185,7 @@ enum error_number {
         HN_VENV_OTHER_MACHINE = 624,
         HN_VENV_SET_USER_ID = 625,
         HN_STAGE_NO_PLACE = 626,
+        HN_PUSH_SLOW = 627,
         /* holds */
         HN_HOLD_USED = 630,
         HN_NO_HOLD = 631,

@@ -167,6 +167,57 @@ if slow_in; then
     finish
     exits '... and gets the file as well' 0
 fi
+
+# So with the first node, which no node before compares: its way in, its way out, its agent.
+nodes_but_the_first_are_done() { pushed node002 && pushed node003 && pushed node004 && pushed node005; }
+first_holds_no_other_up() { # NAME
+    local began=$EPOCHREALTIME took part
+    part=$(($(link node001 | cut -d' ' -f1) + 4000000))
+    lab_start -v -H "$TMP/hosts.txt" --push large true
+    [[ $1 != *stopped ]] || ok "$1: files are on their way" wait_for has_part node001 $part
+    [[ $1 != *stopped ]] || lab exec node001 pkill -STOP -x 'agent-.*'
+    ok "$1 holds no other up" wait_for nodes_but_the_first_are_done
+    took=$(awk "BEGIN { print int($EPOCHREALTIME - $began) }")
+    ok "... for long ($took s of 80)" test "$took" -lt 40
+    ok '... it is told with -v' grep -qE 'node001 (takes files|passes files on) slowly: the nodes behind go on without it' "$ERR"
+}
+slow_in_first() { # at most 16 Mbit/s leave the login node, and 1.6 of these for node001
+    lab run sh -c "tc qdisc replace dev br0 root handle 1: htb default 1 &&
+        tc class add dev br0 parent 1: classid 1:1 htb rate 16mbit quantum 60000 &&
+        tc class add dev br0 parent 1: classid 1:2 htb rate 1600kbit quantum 6000 &&
+        tc filter add dev br0 parent 1: protocol ip u32 match ip dst $(address node001)/32 flowid 1:2"
+}
+lab exec node001 tc qdisc del dev eth0 root 2>/dev/null
+first_holds_no_other_up 'a first node that is stopped'
+said() { grep -q 'HN627' "$ERR"; }
+ok 'the job waits for it, and says so' wait_for said
+has '... with the number, the node and what it misses' "$ERR" 'warning[HN627]: the job waits for node001: it has confirmed no files for '
+has '... and what the others have' "$ERR" 'MB are missing; the other nodes have theirs'
+lab exec node001 pkill -CONT -x 'agent-.*'
+finish
+exits '... until it goes on' 0
+if slow_in_first; then
+    first_holds_no_other_up 'a first node that gets files slowly'
+    rate_is_said() { grep -q 'warning.HN627.: the job waits for node001: it gets its files at .* a second, and ' "$ERR"; }
+    ok 'the job waits for it, and says so with its rate' wait_for rate_is_said
+    kill "$PID"
+    finish
+    began=$EPOCHREALTIME
+    lab_hn -v -w node001,node002,node003,node004,node005 --nodes 4 --spares 1 --push large --label none uname -n
+    took=$(awk "BEGIN { print int($EPOCHREALTIME - $began) }")
+    exits 'a spare host takes the place of a slow node' 0
+    is '... and runs its ranks' "$(sort "$OUT" | tr '\n' ' ')" 'node002 node003 node004 node005 '
+    has '... with the reason' "$ERR" 'node005 takes the place of node001: it '
+    ok "... instead of a long wait ($took s of 80)" test "$took" -lt 60
+    lab run tc qdisc replace dev br0 root tbf rate 16mbit burst 64k latency 200ms
+else
+    skip 'a first node that gets files slowly' 'the kernel has no htb'
+fi
+shape node001 1600kbit
+first_holds_no_other_up 'a first node that sends slowly'
+finish
+exits '... and gets the file as well' 0
+lab exec node001 tc qdisc del dev eth0 root
 clean() {
     local node
     for node in $NODES; do

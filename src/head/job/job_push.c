@@ -34,6 +34,7 @@
 #include "head/job/heartbeat.h"
 #include "head/job/job_push_private.h"
 #include "head/job/push_chain.h"
+#include "head/job/push_slow.h"
 
 enum {
         MEMORY = 256 << 20, /* for bytes under way to all nodes together */
@@ -483,8 +484,8 @@ static int take_pushed(struct job_push *p, struct node *n, const struct frame *f
 
         if (pushed_decode(&m, f, err) < 0)
                 return -err->code;
-        if (s->state == PUSH_FAILED && m.error)
-                return 0;
+        if (s->state == PUSH_FAILED && (m.error || s->result->error == ETIME))
+                return 0; /* known already, or was too slow */
         if (!owes_answer(s) && s->state != PUSH_SENDING &&
             !((s->state == PUSH_DONE || s->state == PUSH_LISTLESS) && m.error))
                 return err_set(err, EPROTO, "message out of turn: PUSHED without an OFFER");
@@ -568,12 +569,32 @@ static uint64_t count_taken(const struct job_push *p)
         return taken;
 }
 
+/* Lets spare hosts take the places of slow nodes. */
+static void give_up_slow_nodes(struct job_push *p)
+{
+        char why[sizeof(p->nodes->result->what)];
+        int i;
+
+        while ((i = push_slow_find(p->slow, why, sizeof(why))) >= 0) {
+                struct job_push_node *s = &p->nodes[i];
+
+                free(s->result);
+                s->result = xcalloc(1, sizeof(*s->result));
+                s->result->error = ETIME;
+                snprintf(s->result->what, sizeof(s->result->what), "%s", why);
+                set_push_state(p, s, PUSH_FAILED);
+                push_chain_forget(p->chain, (size_t)i);
+                drop_stream(p, (size_t)i);
+        }
+}
+
 static void tick(uv_timer_t *t)
 {
         struct job_push *p = t->data;
 
         push_chain_check(p->chain);
         begin_batch_if_due(p);
+        give_up_slow_nodes(p);
         events_emit(p->cluster->events, (struct event){ .kind = EVENT_PUSH_PROGRESS,
                                                         .node = -1,
                                                         .rank = -1,
@@ -649,6 +670,7 @@ enum job_step job_push_run(struct job_push *p, const struct plan *plan, struct m
                                                         .rank = -1,
                                                         .value = (int64_t)m->bytes,
                                                         .count = (int64_t)(n + under_way) });
+        push_slow_begin(p->slow);
         heartbeat_start(p->heartbeat, true);
         uv_timer_start(&p->timer, tick, TICK_MS, TICK_MS);
         wake_sharing_nodes(p);
@@ -694,6 +716,7 @@ static struct job_push *create_push(struct cluster *c, struct attempt *a, struct
         p->nodes = xcalloc(c->n_nodes, sizeof(*p->nodes));
         p->in[PUSH_NOT] = c->n_nodes;
         p->chain = push_chain_create(c, &ops, p);
+        p->slow = push_slow_create(p);
         cluster_init_timer(c, &p->timer, p);
         return p;
 }
@@ -723,6 +746,7 @@ void job_push_free(struct job_push *p)
         for (int use = 0; use < PUSH_USES; use++) {
                 p = all[use];
                 push_chain_free(p->chain);
+                push_slow_free(p->slow);
                 for (size_t i = 0; i < p->cluster->n_nodes; i++) {
                         drop_stream(p, i);
                         push_want_finish(&p->nodes[i].want);

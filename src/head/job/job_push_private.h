@@ -2,7 +2,7 @@
 /*
  * Job push private: what the files of a push share
  *
- * job_push.c has the way of a node.
+ * job_push.c has the way of a node, push_slow.c the nodes for which all others wait.
  */
 #pragma once
 
@@ -58,6 +58,7 @@ struct job_push {
         struct manifest *manifest;   /* NULL = nothing was pushed yet */
         struct job_push_node *nodes; /* one per host */
         struct push_chain *chain;
+        struct push_slow *slow;
         size_t in[PUSH_STATES]; /* nodes, by state */
         size_t queue;           /* no earlier node is queued */
         size_t batch;           /* nodes in LISTLESS and SENDING without the stream for this */

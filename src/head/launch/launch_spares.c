@@ -437,9 +437,12 @@ static void find_push_faults(const struct launch *l, struct unfit *u)
                 const struct pushed *m = job_pushed(l->run->job, i);
 
                 if (m && m->error && is_ready(l, i) && l->plan.nodes[i].n_ranks)
-                        add_unfit(u, i,
-                                  xasprintf("cannot store the pushed files: %s",
-                                            *m->what ? m->what : strerror((int)m->error)));
+                        add_unfit(
+                                u, i,
+                                m->error == ETIME
+                                        ? xstrdup(m->what)
+                                        : xasprintf("cannot store the pushed files: %s",
+                                                    *m->what ? m->what : strerror((int)m->error)));
         }
 }
 

@@ -910,6 +910,12 @@ const struct error_id error_ids[] = {
           "hnlaunch-stage-UID there is a link or belongs to another user, or programs cannot be run there (noexec). "
           "The message has the first of them with the reason.",
           "Name a folder of your own in HNLAUNCH_STAGE_DIR of the node." },
+        { HN_PUSH_SLOW,
+          "a node gets its files much more slowly than the others (warning)",
+          "All other nodes have the files of --push, --stage or --venv, and the job waits for this one. Its network or "
+          "its disk is slow, or its agent does not run.",
+          "Leave the node out (--exclude), or name spare hosts with --spares: one of them then takes the place of a node "
+          "that would take longer than all others together." },
         /* holds */
         { HN_HOLD_USED,
           "a run uses the hold of these hosts",
