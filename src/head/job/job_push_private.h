@@ -25,12 +25,12 @@ enum push_state {
         PUSH_STATES,
 };
 
-/* A stream and what is known of it. */
+/* A stream, with the PACKs sent and confirmed. */
 struct sent_stream {
         struct pack_stream *packs;
         bool list;      /* of the manifest */
-        size_t nodes;   /* that get it */
-        uint32_t taken; /* PACKs that some node has */
+        size_t nodes;   /* receivers */
+        uint32_t taken; /* the most PACKs that one has */
 };
 
 struct job_push_node {

@@ -113,7 +113,7 @@ static bool check_slow_node(struct push_slow *w, size_t node, char *why, size_t 
         return false;
 }
 
-/* Whether most nodes have their files, and the others are getting theirs. */
+/* Whether most nodes have all files, and the others receive some. */
 static bool are_others_done(const struct job_push *p)
 {
         return p->in[PUSH_SENDING] && p->in[PUSH_DONE] >= p->in[PUSH_SENDING] &&
