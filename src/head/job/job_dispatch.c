@@ -390,75 +390,6 @@ static int on_status(struct job *j, struct node *n, const struct frame *f, struc
         return asked ? 0 : err_set(err, EPROTO, "message out of turn: STATUS without a request");
 }
 
-/* An answer about processes: of a core file, or for `why`. A number above the last request's is out
- * of turn. */
-static int on_inspected(struct job *j, struct node *n, const struct frame *f, struct error *err)
-{
-        const struct plan *plan = j->attempt->plan;
-        struct inspected m;
-        bool valid;
-
-        if (inspected_decode(&m, f, err) < 0)
-                return -EPROTO;
-        valid = m.number && m.number <= j->orders.inspections &&
-                (m.rank == UINT32_MAX || (plan && m.rank < (uint32_t)plan->world_size));
-        if (valid && m.number == j->attempt->core.number)
-                job_take_core(j, &m);
-        else if (valid && j->config->why.inspected)
-                j->config->why.inspected(j->config->why.ctx, n->index, &m);
-        inspected_finish(&m);
-        return valid ? 0 : err_set(err, EPROTO, "message out of turn: INSPECTED without a request");
-}
-
-static int on_ras(struct job *j, struct node *n, const struct frame *f, struct error *err)
-{
-        struct ras_reply m;
-        bool valid;
-
-        if (ras_reply_decode(&m, f, err) < 0)
-                return -EPROTO;
-        valid = m.number && m.number <= j->orders.inspections;
-        if (valid && j->config->why.ras)
-                j->config->why.ras(j->config->why.ctx, n->index, &m);
-        ras_reply_finish(&m);
-        return valid ? 0 : err_set(err, EPROTO, "message out of turn: RAS without a request");
-}
-
-/* Late answers are ignored. */
-static int on_facts(struct job *j, struct node *n, const struct frame *f, struct error *err)
-{
-        struct node_facts *facts = j->asked ? j->asked->facts : NULL;
-        struct node_facts m;
-
-        if (node_facts_decode(&m, f, err) < 0)
-                return -EPROTO;
-        if (!m.number || m.number > j->orders.inspections)
-                return err_set(err, EPROTO, "message out of turn: FACTS without a request");
-        if (facts && m.number == facts[n->index].number) {
-                facts[n->index] = m;
-                facts[n->index].number = 0;
-        }
-        return 0;
-}
-
-/* A sample, with ranks of the sending node only: a node must not speak for the ranks of another. */
-static int on_sampled(struct job *j, struct node *n, const struct frame *f, struct error *err)
-{
-        const struct plan *plan = j->attempt->plan;
-        struct sample m;
-        bool valid = plan;
-
-        if (sample_decode(&m, f, err) < 0)
-                return -EPROTO;
-        for (uint32_t i = 0; i < m.n_ranks && valid; i++)
-                valid = m.ranks[i].rank < (uint64_t)plan->world_size &&
-                        plan->ranks[m.ranks[i].rank].node == n->index;
-        if (valid && j->config->samples.take)
-                j->config->samples.take(j->config->samples.ctx, n->index, &m);
-        sample_finish(&m);
-        return valid ? 0 : err_set(err, EPROTO, "message out of turn: SAMPLED of a foreign rank");
-}
-
 static int on_recorded(struct job *j, struct node *n, const struct frame *f, struct error *err)
 {
         return trace_fetch_take(j->config->traces, n, f, err);
@@ -575,15 +506,15 @@ static int (*const dispatch[256])(struct job *j, struct node *n, const struct fr
         [MSG_LEAVING] = on_leaving,
         [MSG_SIGNAL] = job_agent_signal,
         [MSG_STATUS] = on_status,
-        [MSG_INSPECTED] = on_inspected,
-        [MSG_RAS] = on_ras,
-        [MSG_FACTS] = on_facts,
+        [MSG_INSPECTED] = job_take_inspected,
+        [MSG_RAS] = job_take_ras,
+        [MSG_FACTS] = job_take_facts,
         [MSG_BOUND] = job_take_bound,
         [MSG_CHECKED] = job_take_checked,
         [MSG_MEASURED] = job_take_measured,
         [MSG_WARMED] = job_take_warmed,
         [MSG_STAGED] = job_take_staged,
-        [MSG_SAMPLED] = on_sampled,
+        [MSG_SAMPLED] = job_take_sample,
         [MSG_RECORDED] = on_recorded,
         [MSG_ENDPOINT_OPENED] = on_first_world,
         [MSG_PROBED] = on_first_world,

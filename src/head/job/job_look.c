@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is asked of the nodes about their ranks: tables and inspections for `hnlaunch why` and
+ * Questions to the nodes about their ranks: tables and inspections for `hnlaunch why` and
  * Ctrl-\, samples for top; before a launch for the state of the nodes (`hnlaunch check`), between
  * two attempts for facts about a failure, and after the end for the core file of the first cause
  * and the traces. The last four turn the loop until the answers are there, or the timer @answer is
@@ -60,7 +60,7 @@ bool job_inspect(struct job *j, size_t node, const struct inspect_order *o)
 }
 
 /* Nodes connected or ordered later get the interval with the order (job_launch.c). A GONE node may
- * have ranks of the next attempt, and would go on with the interval that it has. */
+ * have ranks of the next attempt, and would keep the old interval. */
 void job_sample(struct job *j, uint32_t interval_ms)
 {
         j->orders.samples_ms = interval_ms;
@@ -73,6 +73,38 @@ void job_sample(struct job *j, uint32_t interval_ms)
                 number_encode(&n->out, MSG_SAMPLE, interval_ms);
                 node_flush(n);
         }
+}
+
+int job_take_ras(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        struct ras_reply m;
+        bool valid;
+
+        if (ras_reply_decode(&m, f, err) < 0)
+                return -EPROTO;
+        valid = m.number && m.number <= j->orders.inspections;
+        if (valid && j->config->why.ras)
+                j->config->why.ras(j->config->why.ctx, n->index, &m);
+        ras_reply_finish(&m);
+        return valid ? 0 : err_set(err, EPROTO, "message out of turn: RAS without a request");
+}
+
+/* A node must not speak for the ranks of another. */
+int job_take_sample(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        const struct plan *plan = j->attempt->plan;
+        struct sample m;
+        bool valid = plan;
+
+        if (sample_decode(&m, f, err) < 0)
+                return -EPROTO;
+        for (uint32_t i = 0; i < m.n_ranks && valid; i++)
+                valid = m.ranks[i].rank < (uint64_t)plan->world_size &&
+                        plan->ranks[m.ranks[i].rank].node == n->index;
+        if (valid && j->config->samples.take)
+                j->config->samples.take(j->config->samples.ctx, n->index, &m);
+        sample_finish(&m);
+        return valid ? 0 : err_set(err, EPROTO, "message out of turn: SAMPLED of a foreign rank");
 }
 
 /* A third Ctrl-\ within the time counts as a first again. */
@@ -147,7 +179,7 @@ static bool has_told_stack(const struct job *j, int rank)
 }
 
 /* The first answer counts. The path of the core file comes in the field of a rank's wait. */
-void job_take_core(struct job *j, const struct inspected *m)
+static void keep_core_file(struct job *j, const struct inspected *m)
 {
         struct core_found *core = &j->attempt->core;
         CLEANUP(free_textp) char *where = NULL;
@@ -162,6 +194,25 @@ void job_take_core(struct job *j, const struct inspected *m)
         snprintf(core->file, sizeof(core->file), "%s", m->blocked);
         snprintf(core->where, sizeof(core->where), "%s", where);
         snprintf(core->problem, sizeof(core->problem), "%s", m->problem);
+}
+
+/* A number above the last request's is out of turn. */
+int job_take_inspected(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        const struct plan *plan = j->attempt->plan;
+        struct inspected m;
+        bool valid;
+
+        if (inspected_decode(&m, f, err) < 0)
+                return -EPROTO;
+        valid = m.number && m.number <= j->orders.inspections &&
+                (m.rank == UINT32_MAX || (plan && m.rank < (uint32_t)plan->world_size));
+        if (valid && m.number == j->attempt->core.number)
+                keep_core_file(j, &m);
+        else if (valid && j->config->why.inspected)
+                j->config->why.inspected(j->config->why.ctx, n->index, &m);
+        inspected_finish(&m);
+        return valid ? 0 : err_set(err, EPROTO, "message out of turn: INSPECTED without a request");
 }
 
 /* The agent has had the time of its tool and a second for the answer: the report goes without. */
@@ -251,6 +302,22 @@ static void ask_facts(struct job *j, struct node *n, uint32_t number, const char
                 node_flush(n);
         }
         inspect_order_finish(&o);
+}
+
+int job_take_facts(struct job *j, struct node *n, const struct frame *f, struct error *err)
+{
+        struct node_facts *facts = j->asked ? j->asked->facts : NULL;
+        struct node_facts m;
+
+        if (node_facts_decode(&m, f, err) < 0)
+                return -EPROTO;
+        if (!m.number || m.number > j->orders.inspections)
+                return err_set(err, EPROTO, "message out of turn: FACTS without a request");
+        if (facts && m.number == facts[n->index].number) {
+                facts[n->index] = m;
+                facts[n->index].number = 0;
+        }
+        return 0;
 }
 
 static void on_facts_over(uv_timer_t *t)

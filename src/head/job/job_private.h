@@ -6,7 +6,7 @@
  *   job_launch.c    the order to every node; printer, store, standard input
  *   job_dispatch.c  messages of agents, changes of nodes
  *   job_stop.c      the first failure, signals, deadlines
- *   job_look.c      what nodes are asked about their ranks
+ *   job_look.c      questions to the nodes about their ranks
  *   job_restart.c   other hosts in place of failed nodes, and another attempt
  *
  * The parts have separate headers, and see the cluster and the attempt, not the job: heartbeat,
@@ -143,8 +143,12 @@ int job_take_measured(struct job *j, struct node *n, const struct frame *f, stru
 int job_take_warmed(struct job *j, struct node *n, const struct frame *f, struct error *err);
 /* Takes STAGED. */
 int job_take_staged(struct job *j, struct node *n, const struct frame *f, struct error *err);
-/* Takes the answer to job_read_core(). */
-void job_take_core(struct job *j, const struct inspected *m);
+/* Takes INSPECTED, the answer about processes: of a core file, or for `why`. */
+int job_take_inspected(struct job *j, struct node *n, const struct frame *f, struct error *err);
+int job_take_ras(struct job *j, struct node *n, const struct frame *f, struct error *err);
+int job_take_sample(struct job *j, struct node *n, const struct frame *f, struct error *err);
+/* Takes FACTS; answers that are late are ignored. */
+int job_take_facts(struct job *j, struct node *n, const struct frame *f, struct error *err);
 
 /* --- job_restart.c --- */
 

@@ -12,7 +12,7 @@
  * words began first is the cause. outcome_untold.c finds a rank with the reason in the last words
  * and without a failure. outcome_describe() and outcome_sentence() word how a rank ended for the
  * last line, the errors and the peers of the rank (head/reason/echo.h knows these words again);
- * head/record/story_text.c and head/top/top_frame.c have shorter words.
+ * head/top/top_frame.c has shorter words.
  */
 #include "head/model/outcome.h"
 

@@ -244,12 +244,15 @@ char *story_traces_text(const struct story *s)
 
 char *story_end_text(const struct story_rank *r)
 {
+        const struct cause exit = { .kind = CAUSE_EXIT, .code = r->code };
+        char end[80];
+
         if (r->exited_us < 0)
                 return xstrdup("has no end in the records");
+        outcome_describe(&exit, end, sizeof(end));
         return r->signal ? xasprintf("killed by %s after %s", outcome_signal_name(r->signal),
                                      story_span(r->exited_us).text)
-                         : xasprintf("exited with code %d after %s", r->code,
-                                     story_span(r->exited_us).text);
+                         : xasprintf("%s after %s", end, story_span(r->exited_us).text);
 }
 
 char *story_note_place(const struct story *s, const struct story_note *n)
