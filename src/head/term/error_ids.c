@@ -524,12 +524,6 @@ const struct error_id error_ids[] = {
           "here than there.",
           "Look at ip addr on this machine and ping a node. The ranks end by themselves when their nodes hear "
           "nothing for as long." },
-        { HN_DID_NOT_RUN,
-          "hnlaunch did not run for a while",
-          "This process was stopped (SIGSTOP), or this machine slept or was overloaded. The nodes heard nothing for longer "
-          "than they wait, and ended their ranks. No node is at fault.",
-          "Stop hnlaunch with Ctrl-Z: it asks the nodes to wait. A longer --node-timeout lets them wait longer. "
-          "--max-restarts starts the ranks again." },
         { HN_NOT_STARTED,
           "a program could not be started",
           "The program does not exist on the node or cannot be executed; its interpreter, its loader or the target of a link "
@@ -656,6 +650,12 @@ const struct error_id error_ids[] = {
           "The ranks have written lines, and none matched the expression with a number in a group. The run has no "
           "steps, in the line at the bottom, in top and in the report.",
           "Compare the expression with a line of hnlaunch logs. There are no \\d and no (?:...) in it." },
+        { HN_DID_NOT_RUN,
+          "hnlaunch did not run for a while",
+          "This process was stopped (SIGSTOP), or this machine slept or was overloaded. The nodes heard nothing for longer "
+          "than they wait, and ended their ranks. No node is at fault.",
+          "Stop hnlaunch with Ctrl-Z: it asks the nodes to wait. A longer --node-timeout lets them wait longer. "
+          "--max-restarts starts the ranks again." },
         /* --start-with (head/launch/launch_hosts.c), then later numbers of --dial-in. */
         { HN_BAD_START_WITH,
           "the value of --start-with cannot be used",
