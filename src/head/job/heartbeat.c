@@ -45,9 +45,11 @@ enum {
         LOCAL_TIMES = 20,
         PATIENCE_MS = 60000, /* with busy machines, and with disks */
         KILL_MS = 1000,      /* for an agent to kill its ranks */
-        FLUSH_MS = 100,      /* for the last pings before a suspend */
-        FLUSH_TRIES = 10,    /* on a busy machine */
-        NODES_PER_MS = 10,   /* pinged at most: ten thousand nodes once a second */
+        /* After a pause: ranks that ignore TERM keep their agent for a while. */
+        AFTERMATH_MS = 2 * (MSG_LOST_GRACE_MS + KILL_MS),
+        FLUSH_MS = 100,    /* for the last pings before a suspend */
+        FLUSH_TRIES = 10,  /* on a busy machine */
+        NODES_PER_MS = 10, /* pinged at most: ten thousand nodes once a second */
 };
 
 /* Nodes that have fallen silent in one beat, or that are heard again. */
@@ -68,7 +70,7 @@ struct heartbeat {
         int64_t beat_ns; /* the last; 0 = stopped. @timer also rests for a suspend */
         struct {
                 int64_t ns, end_ns; /* for how long hnlaunch did not run, and until when */
-        } pause;                    /* the last one */
+        } pause;                    /* the longest of the last AFTERMATH_MS */
         bool pushing;               /* nodes store files: more patience */
         struct silence_news fell_silent, spoke_again;
 };
@@ -311,6 +313,16 @@ static void forgive_pause(struct cluster *c, int64_t pause_ns)
         }
 }
 
+/* Returns for how long hnlaunch did not run until now or a moment ago. The loop may find the end of
+ * a connection before the beat that is late. */
+static int64_t find_pause_ns(const struct heartbeat *h, int64_t now)
+{
+        int64_t late = h->beat_ns ? now - h->beat_ns : 0;
+        bool recent = now - h->pause.end_ns <= AFTERMATH_MS * INT64_C(1000000);
+
+        return recent ? MAX(late, h->pause.ns) : late;
+}
+
 /* A beat: finds the nodes to be watched, checks how long each has been silent, and sends the next
  * pings. Nodes behind a parent in the tree are watched by the parent, which only learns here
  * whether to watch. */
@@ -319,11 +331,14 @@ static void beat_nodes(uv_timer_t *t)
         struct heartbeat *h = t->data;
         struct cluster *c = h->cluster;
         int64_t now = clock_ns(), interval = (int64_t)heartbeat_interval_ms(h) * 1000000;
+        int64_t late = now - h->beat_ns;
 
-        if (now - h->beat_ns > 2 * interval) {
-                h->pause.ns = now - h->beat_ns;
-                h->pause.end_ns = now;
-                forgive_pause(c, h->pause.ns - interval);
+        if (late > 2 * interval) {
+                if (late == find_pause_ns(h, now)) {
+                        h->pause.ns = late;
+                        h->pause.end_ns = now;
+                }
+                forgive_pause(c, late - interval);
         }
         h->beat_ns = now;
         for (size_t i = 0; i < c->n_nodes; i++)
@@ -353,18 +368,12 @@ static void beat_nodes(uv_timer_t *t)
         tell_silence(h);
 }
 
-/* The loop may find the end of a connection before the beat that is late. Ranks that ignore TERM
- * keep their agent for a while. */
 bool heartbeat_explains(const struct heartbeat *h, const struct node *lost, struct cause *c)
 {
         enum link_cause why = lost->failure ? lost->failure->cause : LINK_OTHER;
-        int64_t now = clock_ns(), late = h->beat_ns ? now - h->beat_ns : 0;
-        bool passed = late < h->pause.ns;
-        int64_t ms = (passed ? h->pause.ns : late) / 1000000;
-        int64_t ago_ms = passed ? (now - h->pause.end_ns) / 1000000 : 0;
+        int64_t ms = find_pause_ns(h, clock_ns()) / 1000000;
 
-        if ((why != LINK_ENDED && why != LINK_DROPPED) || ms < heartbeat_agent_ms(h, lost) ||
-            ago_ms > 2 * (MSG_LOST_GRACE_MS + KILL_MS))
+        if ((why != LINK_ENDED && why != LINK_DROPPED) || ms < heartbeat_agent_ms(h, lost))
                 return false;
         c->kind = CAUSE_PAUSE;
         c->node = -1;
@@ -417,6 +426,7 @@ void heartbeat_start(struct heartbeat *h, bool pushing)
         h->pushing = pushing;
         ms = heartbeat_interval_ms(h);
         h->beat_ns = clock_ns();
+        h->pause.ns = 0; /* of an earlier attempt */
         h->attempt->outcome.pulse_ns = (int64_t)ms * 1000000;
         for (size_t i = 0; i < h->cluster->n_nodes; i++) {
                 h->cluster->nodes[i].heard_ns = h->beat_ns;

@@ -156,6 +156,37 @@ static bool beats_again(bool start, bool stop)
         return WEXITSTATUS(status);
 }
 
+TEST(a_pause_explains_nodes_that_have_left)
+{
+        struct link_failure ended = { .cause = LINK_ENDED };
+        struct cause c = { 0 };
+        struct world w;
+
+        make_world(&w, 3000, false); /* an agent waits 2 s */
+        w.node.failure = &ended;
+        w.node.state = NODE_FAILED;
+        heartbeat_start(w.heartbeat, false);
+        assert_false(heartbeat_explains(w.heartbeat, &w.node, &c));
+        usleep(2100000);
+        assert_true(heartbeat_explains(w.heartbeat, &w.node, &c)); /* before the beat */
+        assert_int_equal(c.kind, CAUSE_PAUSE);
+        assert_int_equal(c.node, -1);
+        heartbeat_keep_loop(w.heartbeat);
+        uv_run(&w.loop, UV_RUN_ONCE);
+        assert_true(heartbeat_explains(w.heartbeat, &w.node, &c)); /* after it */
+        usleep(600000);                                            /* a shorter pause */
+        uv_run(&w.loop, UV_RUN_ONCE);
+        assert_true(heartbeat_explains(w.heartbeat, &w.node, &c));
+        ended.cause = LINK_TIMED_OUT;
+        assert_false(heartbeat_explains(w.heartbeat, &w.node, &c));
+        ended.cause = LINK_ENDED;
+        heartbeat_stop(w.heartbeat);
+        heartbeat_start(w.heartbeat, false); /* the next attempt */
+        assert_false(heartbeat_explains(w.heartbeat, &w.node, &c));
+        w.node.failure = NULL;
+        drop_world(&w);
+}
+
 TEST(a_suspend_starts_no_heartbeat)
 {
         assert_false(beats_again(false, false));
