@@ -505,29 +505,31 @@ static char *find_python(const struct venv *v, const char *config)
         return xstrdup(named_real && !strcmp(named_real, real) ? named : real);
 }
 
-/* Finds the installation of the Python, PREFIX/bin/python, if it lies in one of @paths, relative to
- * @cwd. */
+char *venv_find_prefix(const char *python)
+{
+        const char *bin = strrchr(python, '/');
+        size_t n = bin ? (size_t)(bin - python) : 0;
+
+        return n > 4 && !strncmp(bin - 4, "/bin", 4) ? xstrndup(python, n - 4) : NULL;
+}
+
+/* Finds the installation of the Python, if it lies in one of @paths, relative to @cwd. */
 static void find_base(struct venv *v, const struct strv *paths, const char *cwd)
 {
-        char *real = realpath(v->python, NULL), *bin = real ? strrchr(real, '/') : NULL;
-        size_t n = bin ? (size_t)(bin - real) : 0;
+        CLEANUP(free_textp) char *real = realpath(v->python, NULL);
+        CLEANUP(free_textp) char *prefix = real ? venv_find_prefix(real) : NULL;
 
-        if (n > 4 && !strncmp(bin - 4, "/bin", 4)) {
-                CLEANUP(free_textp) char *prefix = xstrndup(real, n - 4);
+        for (size_t i = 0; i < paths->n && prefix && !v->base; i++) {
+                const char *path = paths->v[i];
+                CLEANUP(free_textp)
+                char *full = *path == '/' ? xstrdup(path) : xasprintf("%s/%s", cwd, path);
+                CLEANUP(free_textp) char *folder = realpath(full, NULL);
 
-                for (size_t i = 0; i < paths->n && !v->base; i++) {
-                        const char *path = paths->v[i];
-                        CLEANUP(free_textp)
-                        char *full = *path == '/' ? xstrdup(path) : xasprintf("%s/%s", cwd, path);
-                        CLEANUP(free_textp) char *folder = realpath(full, NULL);
-
-                        if (folder && find_inside(folder, prefix))
-                                v->base = xstrdup(prefix);
-                }
-                if (v->base)
-                        v->base_python = xasprintf(BASE "/%s", real + n - 3);
+                if (folder && find_inside(folder, prefix))
+                        v->base = xstrdup(prefix);
         }
-        free(real);
+        if (v->base)
+                v->base_python = xasprintf(BASE "%s", real + strlen(prefix));
 }
 
 /* Hashes the Python, or takes the hash from a memory (NULL = none). 0 or -errno. */

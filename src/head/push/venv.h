@@ -23,6 +23,10 @@
 int venv_pack(struct manifest *p, const char *dir, const struct strv *staged, const char *cwd,
               const struct manifest_watch *watch, struct diags *d);
 
+/* Returns the installation of @python, PREFIX of PREFIX/bin/NAME, malloc'ed; NULL: another place.
+ */
+char *venv_find_prefix(const char *python);
+
 /* --- parts, for tests --- */
 
 /* Returns the text of a script of the environment @dir that finds Python beside itself, malloc'ed;

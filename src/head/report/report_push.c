@@ -15,6 +15,7 @@
 #include "head/core/shell_words.h"
 #include "head/hosts/hosts.h"
 #include "head/job/job_push.h"
+#include "head/push/venv.h"
 #include "head/report/report.h"
 
 /* Fits host_groups_add(). The free space differs from node to node and is not compared: the row
@@ -66,27 +67,14 @@ static enum push_fault push_fault_of(uint32_t error, enum push_use use)
         }
 }
 
-/* Returns the installation of a Python, PREFIX/bin/python, which can be sent; malloc'ed. NULL: it
- * is a part of the system, or looks like no installation. */
-static char *find_installation(const char *python)
-{
-        const char *name = strrchr(python, '/');
-        size_t n = name ? (size_t)(name - python) : 0;
-        CLEANUP(free_textp) char *prefix = NULL;
-
-        if (n <= 4 || strncmp(name - 4, "/bin", 4) != 0)
-                return NULL;
-        prefix = xstrndup(python, n - 4);
-        return !strcmp(prefix, "/usr") || !strcmp(prefix, "/usr/local") ? NULL : STEAL(&prefix);
-}
-
 /* Adds the next step for nodes without the Python. */
 static void help_with_python(struct diag *d, const char *python, bool by_command)
 {
-        CLEANUP(free_textp) char *prefix = find_installation(python), *word = NULL;
+        CLEANUP(free_textp) char *prefix = venv_find_prefix(python), *word = NULL;
         struct strv words = STRV_INIT;
 
-        if (!prefix) {
+        /* A Python of the system is no folder to be sent. */
+        if (!prefix || !strcmp(prefix, "/usr") || !strcmp(prefix, "/usr/local")) {
                 diag_help(d, "install the same Python there, at the same path; or make the "
                              "environment with a Python that all nodes have");
                 return;
