@@ -6,7 +6,9 @@
  * the summary.
  *
  * Life: recorder_create() makes buffers only; recorder_open() starts the thread, which makes the
- * folder, writes what has waited, removes the oldest runs and writes until recorder_finish(). A
+ * folder, writes what has waited, and writes until recorder_finish(). The thread removes the oldest
+ * runs when this run has gone on for SETTLED_MS: removing takes longer than a short run. Short runs
+ * remove them only when there are twice as many as are kept. A
  * thread that a file system holds up cannot be ended: recorder_finish() then leaves thread and
  * memory behind, and recorder_destroy() frees nothing.
  */
@@ -40,6 +42,7 @@ enum {
         QUEUE_MAX = 2 << 20,    /* bytes of pending output */
         EVENTS_MAX = 64 << 20,  /* of pending events, which wait from the start on */
         TOUCH_MS = 60000,       /* the folder's time shows other machines a running run */
+        SETTLED_MS = 1000,      /* the start is over, and the processors have time */
         ELSEWHERE_DAYS = 30,    /* then a run of another machine counts as killed */
         OUTPUT_MAX = 128 << 20, /* of a file of output; the file before is kept as well */
         BURST = 16 << 20,       /* bytes of output at any rate */
@@ -427,12 +430,12 @@ static struct timespec make_deadline(int ms)
         return t;
 }
 
-/* Takes pending bytes, waiting for TOUCH_MS at most. False = no more will come. The buffers are
+/* Takes pending bytes, waiting for @ms at most. False = no more will come. The buffers are
  * exchanged, not copied: empty ones of the last batch take the next bytes. True without bytes: the
- * time has passed, and the folder needs a touch. */
-static bool take_batch(struct recorder *r, struct buf batch[RECORDS])
+ * time has passed. */
+static bool take_batch(struct recorder *r, struct buf batch[RECORDS], int ms)
 {
-        struct timespec until = make_deadline(TOUCH_MS);
+        struct timespec until = make_deadline(ms);
         bool any = false, over = false;
 
         pthread_mutex_lock(&r->lock);
@@ -488,23 +491,51 @@ static void set_begun(struct recorder *r)
         pthread_mutex_unlock(&r->lock);
 }
 
-/* The thread of the recorder: writes batches until the run ends, and removes old runs at the
- * beginning and, for a large run, at the end. */
+/* Counts runs, with this run and those of the user's files that lie among them. */
+static int count_runs(const struct recorder *r)
+{
+        DIR *entries = opendir(r->folder);
+        struct dirent *entry;
+        int n = 0;
+
+        while (entries && (entry = readdir(entries)))
+                n += is_safe_name(entry->d_name);
+        if (entries)
+                closedir(entries);
+        return n;
+}
+
+/* Whether it is time to remove the oldest of @runs runs. */
+static bool is_removal_due(const struct recorder *r, int runs)
+{
+        return runs > 2 * r->keep.runs ||
+               (runs > r->keep.runs &&
+                clock_ns() - r->files.opened_ns >= SETTLED_MS * INT64_C(1000000));
+}
+
+/* The thread of the recorder: writes batches until the run ends, and removes old runs when the run
+ * has settled and, for a large run, at the end. */
 static void *run_recorder(void *arg)
 {
         struct recorder *r = arg;
         struct buf batch[RECORDS] = { 0 };
         bool made = make_run_folder(r) == 0;
+        int runs = 0; /* in the folder, until the oldest are removed */
 
         r->files.opened_ns = r->files.touched_ns = clock_ns();
         if (r->elsewhere)
                 set_begun(r); /* run.json is there already */
-        for (bool first = true; take_batch(r, batch); first = false) {
+        for (bool first = true; take_batch(r, batch, runs > r->keep.runs ? SETTLED_MS : TOUCH_MS);
+             first = false) {
                 write_batch(r, batch);
                 if (first)
                         set_begun(r);
                 if (first && made)
+                        runs = count_runs(r);
+                if (is_removal_due(r, runs)) {
                         remove_oldest(r, -1);
+                        runs = 0;
+                }
                 touch_folder(r);
                 keep_rate(r);
         }

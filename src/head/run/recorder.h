@@ -19,7 +19,8 @@
  * Of long output at least the newest 128 MiB are kept, in output.old and output, and of events 64
  * MiB (head/run/event_file.h). Once a minute the folder is touched. After a failed write the output
  * ends within a piece, and only the summary is still written. The thread also removes the oldest
- * records. Main thread only.
+ * records, a second after the start: shorter runs leave them until there are twice as many as are
+ * kept. Main thread only.
  */
 #pragma once
 

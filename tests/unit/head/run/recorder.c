@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -203,6 +205,50 @@ TEST(the_oldest_go)
         assert_true(exists("plain")); /* without a summary: it may go on on another machine */
         record_run("r5", small);
         assert_true(exists("r5") && !exists("r2") && !exists("r3") && !exists("r4"));
+}
+
+static int count_apart(void)
+{
+        CLEANUP(free_textp) char *folder = xasprintf("%s/apart", root);
+        struct dirent **names;
+        int n = scandir(folder, &names, NULL, NULL);
+
+        for (int i = 0; i < n; i++)
+                free(names[i]);
+        free(names);
+        return n - 2; /* "." and ".." */
+}
+
+/* Records @run in the folder "apart", in which two runs are kept, until there are @most. */
+static void record_apart(const char *run, int most)
+{
+        CLEANUP(free_textp) char *folder = xasprintf("%s/apart", root);
+        struct recorder_keep two = { 2, INT64_MAX };
+        struct recorder *r = recorder_create(folder, run, NULL, two);
+        struct error err;
+
+        recorder_put(r, RECORD_RUN, "{}", 2);
+        recorder_put(r, RECORD_SUMMARY, "{}", 2);
+        recorder_open(r);
+        assert_int_equal(recorder_await(r, &err), 0);
+        while (count_apart() > most)
+                usleep(1000);
+        finish_well(r);
+}
+
+/* Removing takes longer than a short run does. */
+TEST(short_runs_leave_the_oldest_until_there_are_twice_as_many)
+{
+        record_apart("a", 5);
+        record_apart("b", 5);
+        record_apart("c", 5);
+        record_apart("d", 5);
+        assert_int_equal(count_apart(), 4);
+        record_apart("e", 5);
+        assert_int_equal(count_apart(), 2);
+        record_apart("f", 5);
+        assert_int_equal(count_apart(), 3);
+        record_apart("g", 2); /* for as long as it takes */
 }
 
 /* Another machine's clock may not be this one's, and a run lasts for months. */
