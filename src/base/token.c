@@ -14,15 +14,15 @@
 
 void token_make(char *to, size_t len)
 {
-        for (size_t i = 0; i < len; i++) {
-                uint8_t byte;
+        uint8_t bytes[32]; /* getrandom() gives up to 256 bytes in one piece */
 
-                if (getrandom(&byte, 1, 0) != 1) {
+        for (size_t i = 0; i < len; i++) {
+                if (i % sizeof(bytes) == 0 && getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes)) {
                         fputs("hnlaunch: cannot get random bytes from the kernel  (exit 125)\n",
                               stderr);
                         _exit(EX_FAILED);
                 }
-                to[i] = "abcdefghijkmnpqrstuvwxyz23456789"[byte % 32];
+                to[i] = "abcdefghijkmnpqrstuvwxyz23456789"[bytes[i % sizeof(bytes)] % 32];
         }
         to[len] = '\0';
 }
