@@ -350,7 +350,8 @@ static void read_agent_bytes(struct prepared_agent *a, const void *data, size_t 
                 refuse_agent(a);
 }
 
-/* The agent has ended. A spare agent is replaced, some times. */
+/* The agent has ended, and is replaced; a spare agent some times only. An agent that a run has
+ * taken is not replaced before: starting one would take processors from the run's ranks. */
 static void note_agent_end(struct prepared_agent *a, int status, const char *why)
 {
         struct prepared_agents *p = a->all;
@@ -361,12 +362,15 @@ static void note_agent_end(struct prepared_agent *a, int status, const char *why
         if (a->state == AGENT_TAKEN)
                 p->ops->ended(p->ctx, i, a->run, status);
         end_agent(a);
-        if (!was_spare || p->closing)
+        if (p->closing || p->v[i].spare)
                 return;
-        if (++p->v[i].tries < TRIES) {
+        p->v[i].tries += was_spare;
+        if (p->v[i].tries < TRIES) {
                 prepared_begin(p, i);
                 return;
         }
+        if (!was_spare)
+                return;
         log_line(LOG_WARN, "%s: no agent can be prepared: %s", node_name(p, i), why);
         p->ops->changed(p->ctx, i);
 }
@@ -467,7 +471,6 @@ int prepared_take(struct prepared_agents *p, size_t i, uint64_t run)
         buf_finish(&a->in);
         pass_to_run(a, buf_data(&first), buf_len(&first));
         read_run(a);
-        prepared_begin(p, i);
         return fds[1];
 }
 
