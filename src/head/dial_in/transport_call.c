@@ -564,7 +564,7 @@ static void name_cached_agent(struct call_transport *t)
         struct error err = { 0 };
 
         if (agent_binaries_load(&set, t->o->agent, false, &err) == 0) {
-                snprintf(t->cached.name, sizeof(t->cached.name), "agent-%s", set.v[0].hash);
+                snprintf(t->cached.name, sizeof(t->cached.name), "agent-%s", set.v[0].id);
                 t->cached.size = set.v[0].len;
         }
         agent_binaries_finish(&set);

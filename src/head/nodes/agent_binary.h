@@ -17,7 +17,7 @@
 struct agent_binary {
         const unsigned char *data;
         size_t len;
-        char hash[33];    /* hex of the first 128 bits of the BLAKE2b */
+        char id[33];      /* hex, the same for the same program: name_binary() */
         const char *arch; /* from the ELF header; static */
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The remote command is made once from the list of agents: a case per machine sets the agent's hash
+ * The remote command is made once from the list of agents: a case per machine sets the agent's id
  * and size, and the fixed script behind it finds, asks for and starts the agent. The other half,
  * bootstrap_feed(), reads the answer: it looks for the first of three marks in the stream, keeps
  * the bytes before as noise, and treats the end of the buffer as the possible beginning of an
@@ -78,7 +78,7 @@ char *bootstrap_command(const struct agent_binaries *set, const char *container)
         for (size_t i = 0; i < set->n; i++) {
                 const struct agent_binary *binary = &set->v[i];
                 char *more = xasprintf("%s%s) h=agent-%s; s=%zu;; ", cases, binary->arch,
-                                       binary->hash, binary->len);
+                                       binary->id, binary->len);
 
                 free(cases);
                 cases = more;

@@ -3,7 +3,7 @@
  * Bootstrap: gets the agent running at the far end of a link
  *
  * The remote command is one constant per installation: a shell line, understood by every login
- * shell, which looks for the machine's agent by content hash and becomes that agent by exec. If
+ * shell, which looks for the machine's agent by its id and becomes that agent by exec. If
  * there is none, the line finds a writable and executable folder and asks for the agent:
  *
  *   HNLAUNCH-NEED x86_64     <- the head answers with exactly that agent's bytes
@@ -21,7 +21,7 @@
 #include "base/error.h"
 #include "head/nodes/agent_binary.h"
 
-/* Returns the remote command line, malloc'ed. The variable parts are machines, hashes and sizes,
+/* Returns the remote command line, malloc'ed. The variable parts are machines, ids and sizes,
  * and
  * @container, the order as of container_order_encode(), or NULL. */
 char *bootstrap_command(const struct agent_binaries *set, const char *container);

@@ -4,8 +4,8 @@
 #include "wire/msg.h"
 
 static const struct agent_binaries agent_binaries = {
-        .v = { { .hash = "0123456789abcdef0123456789abcdef", .len = 4, .arch = "x86_64" },
-               { .hash = "f123456789abcdef0123456789abcdef", .len = 5, .arch = "aarch64" } },
+        .v = { { .id = "0123456789abcdef0123456789abcdef", .len = 4, .arch = "x86_64" },
+               { .id = "f123456789abcdef0123456789abcdef", .len = 5, .arch = "aarch64" } },
         .n = 2,
 };
 
