@@ -6,7 +6,7 @@
  * attempt take its next step, on_sent() leaves if nothing keeps the agent.
  *
  * The head is lost when the uplink fails or when the head is silent for too long. Then, as after
- * agent_quit(), @bye is set and the attempt is stopped with a short grace; on_turn() does the rest.
+ * quit_agent(), @bye is set and the attempt is stopped with a short grace; on_turn() does the rest.
  */
 #include "agent/agent.h"
 
@@ -663,7 +663,8 @@ void agent_destroy(struct agent *a)
         free(a);
 }
 
-void agent_quit(struct agent *a, const char *why)
+/* Stops everything with a short grace and leaves; the head is told @why. */
+static void quit_agent(struct agent *a, const char *why)
 {
         send_leaving(a, why);
         child_nodes_end(a->children);
@@ -685,7 +686,7 @@ void agent_signalled(struct agent *a, int signo)
                 number_encode(&a->up.out, MSG_SIGNAL, (uint32_t)signo);
         /* Without a guard, or without ranks, nothing has to be drained. */
         if (getppid() != a->guard || node_attempt_is_idle(a->attempt) || (usr && !managed)) {
-                agent_quit(a, strsignal(signo));
+                quit_agent(a, strsignal(signo));
                 return;
         }
         if (a->signalled) /* one cause may send several */

@@ -4,7 +4,7 @@
  *
  * Sends HELLO, starts ranks, forwards their output, watches the ranks, and proves the end of all
  * processes of the job. The agent ends by itself: after BYE when nothing runs any more, and after
- * the loss of the head or agent_quit() when everything has been stopped. One job at a time, one
+ * the loss of the head or a signal when everything has been stopped. One job at a time, one
  * attempt after the other. Call everything on the loop's thread.
  */
 #pragma once
@@ -25,8 +25,6 @@ struct agent *agent_create(uv_loop_t *loop, int in_fd, int out_fd, struct guard_
 /* Turns the loop once more to close the agent's handles. Removes the job's folder. NULL is fine. */
 void agent_destroy(struct agent *a);
 
-/* Stops everything with a short grace and leaves; the head is told @why. */
-void agent_quit(struct agent *a, const char *why);
 /* A signal came from the node. While ranks run the head is told, which stops them with the grace
  * time of the job: with a manager (HNLAUNCH_MANAGED) it decides for all nodes, else the agent
  * leaves when they have ended. The head may also drain the node, and orders SIGNAL then: the ranks

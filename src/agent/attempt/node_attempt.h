@@ -72,11 +72,7 @@ bool node_attempt_is_again(const struct node_attempt *t, const struct launch_ord
 /* Whether an order may come: no rank runs, or the order before has announced one, for other ranks
  * or for some that have ended. */
 bool node_attempt_may_start(const struct node_attempt *t, const struct launch_order *l);
-/* Reports that an order, or a rank of the order, cannot be carried out. The head waits for GONE
- * after every order: GONE follows a refused order unless ranks run. */
-void node_attempt_refuse(struct node_attempt *t, uint32_t rank, enum refusal why, int error,
-                         const char *text);
-/* Refuses @l as a whole, which may be an order that the attempt waits for. */
+/* Refuses the order @l as a whole, which may be an order that the attempt waits for. */
 void node_attempt_refuse_order(struct node_attempt *t, const struct launch_order *l,
                                const char *text);
 bool node_attempt_is_idle(const struct node_attempt *t);

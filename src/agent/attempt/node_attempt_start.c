@@ -46,8 +46,10 @@ extern char **environ;
 
 /* --- programs that are executed, or not ------------------------------------------------------- */
 
-void node_attempt_refuse(struct node_attempt *t, uint32_t rank, enum refusal why, int error,
-                         const char *text)
+/* Reports that an order, or a rank of the order, cannot be carried out. The head waits for GONE
+ * after every order: GONE follows a refused order unless ranks run. */
+static void refuse_launch(struct node_attempt *t, uint32_t rank, enum refusal why, int error,
+                          const char *text)
 {
         struct refused m = { .rank = rank, .why = why, .error = (uint32_t)error };
 
@@ -62,7 +64,7 @@ void node_attempt_refuse_order(struct node_attempt *t, const struct launch_order
 {
         if (t->refused)
                 t->groups.more &= l->more_orders;
-        node_attempt_refuse(t, UINT32_MAX, REFUSED_ORDER, 0, text);
+        refuse_launch(t, UINT32_MAX, REFUSED_ORDER, 0, text);
 }
 
 /* Tells -v that PATH leads to a link without a target first. */
@@ -110,7 +112,7 @@ void node_attempt_confirm_starts(struct node_attempt *t, uint64_t ms)
                 t->n_alive--;
                 /* Only the first refusal is sent: most often all ranks have the same reason. */
                 if (!t->refused)
-                        node_attempt_refuse(t, w->rank, why[step], err.code, err.text);
+                        refuse_launch(t, w->rank, why[step], err.code, err.text);
                 t->refused = true;
                 worker_destroy(w);
         }
@@ -282,7 +284,7 @@ static int start_rank(struct rank_world *g, const struct launch_order *l,
         ret = g->pmi ? pmi_link_open(g->pmi, r->rank, &env, &pmi) : 0;
         if (ret < 0) {
                 err_set(&err, -ret, "cannot open a connection for MPI: %s", strerror(-ret));
-                node_attempt_refuse(t, rank, REFUSED_FORK, err.code, err.text);
+                refuse_launch(t, rank, REFUSED_FORK, err.code, err.text);
                 free(error_file);
                 return ret;
         }
@@ -299,8 +301,7 @@ static int start_rank(struct rank_world *g, const struct launch_order *l,
         w = ret == 0 ? worker_start(&setup, &err) : NULL;
         free(error_file);
         if (!w) {
-                node_attempt_refuse(t, rank, ret ? REFUSED_ORDER : REFUSED_FORK, err.code,
-                                    err.text);
+                refuse_launch(t, rank, ret ? REFUSED_ORDER : REFUSED_FORK, err.code, err.text);
                 return -err.code;
         }
         t->workers[t->n_workers++] = w;
@@ -471,7 +472,7 @@ static void refuse_for_pmix(struct rank_world *g, int error, const char *why)
         bool more = t->groups.more; /* no STOP of the head has come yet */
 
         forget_waiting_order(&g->pmix);
-        node_attempt_refuse(t, UINT32_MAX, REFUSED_PMIX, error, text);
+        refuse_launch(t, UINT32_MAX, REFUSED_PMIX, error, text);
         t->refused = true;
         node_attempt_stop(t, 0);
         t->groups.more = more;
@@ -530,8 +531,8 @@ void node_attempt_cancel_orders(struct node_attempt *t)
                 if (!t->groups.v[i]->pmix.order)
                         continue;
                 forget_waiting_order(&t->groups.v[i]->pmix);
-                node_attempt_refuse(t, UINT32_MAX, REFUSED_PMIX, ECANCELED,
-                                    "the ranks were stopped before PMIx was served");
+                refuse_launch(t, UINT32_MAX, REFUSED_PMIX, ECANCELED,
+                              "the ranks were stopped before PMIx was served");
         }
 }
 
@@ -585,7 +586,7 @@ void node_attempt_begin_order(struct node_attempt *t, struct launch_order *l,
         struct error err;
 
         if (add_world(t, l, store, &g, &err) < 0) {
-                node_attempt_refuse(t, UINT32_MAX, REFUSED_ORDER, err.code, err.text);
+                refuse_launch(t, UINT32_MAX, REFUSED_ORDER, err.code, err.text);
                 return;
         }
         if (t->phase == IDLE)

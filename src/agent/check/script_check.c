@@ -133,8 +133,9 @@ static void await_script(struct script_lines *l, pid_t pid, int fd, int64_t end_
         end_script_line(l);
 }
 
-bool script_run_lines(struct script_end *ret, const char *command, const char *cwd, int limit_ms,
-                      void (*take)(void *ctx, const char *line), void *ctx)
+/* As script_run(); @take gets each line of the output. */
+static bool run_script_lines(struct script_end *ret, const char *command, const char *cwd,
+                             int limit_ms, void (*take)(void *ctx, const char *line), void *ctx)
 {
         char *const argv[] = { (char *)"/bin/sh", (char *)"-c", (char *)command, NULL };
         struct sigaction on_end = { .sa_handler = note_end };
@@ -168,7 +169,7 @@ bool script_run_lines(struct script_end *ret, const char *command, const char *c
 
 bool script_run(struct script_end *ret, const char *command, const char *cwd, int limit_ms)
 {
-        return script_run_lines(ret, command, cwd, limit_ms, NULL, NULL);
+        return run_script_lines(ret, command, cwd, limit_ms, NULL, NULL);
 }
 
 /* --- facts ------------------------------------------------------------------------------------ */
@@ -313,7 +314,7 @@ void names_check(struct checked *m, const struct check_order *o)
         }
         buf_append(&command, "", 1);
         if (o->names.n)
-                script_run_lines(&end, (const char *)buf_data(&command), "/", NAME_MS,
+                run_script_lines(&end, (const char *)buf_data(&command), "/", NAME_MS,
                                  take_name_line, &a);
         buf_finish(&command);
 }

@@ -22,10 +22,6 @@ struct script_end {
 /* Runs @command by sh -c in @cwd, or in / if that is not possible. False: it cannot be started. */
 bool script_run(struct script_end *ret, const char *command, const char *cwd, int limit_ms);
 
-/* The same; @take gets each line of the output. */
-bool script_run_lines(struct script_end *ret, const char *command, const char *cwd, int limit_ms,
-                      void (*take)(void *ctx, const char *line), void *ctx);
-
 /* Adds the fact "run": "exit 0", or "exit 3: LAST LINE", "signal 9", "no end after 60 s". */
 void script_check(struct checked *m, const struct check_order *o);
 

@@ -217,11 +217,6 @@ const char *push_receiver_dir(const struct push_receiver *p, enum push_use use)
         return p->offered[use] && ended ? p->caches[use].tree : NULL;
 }
 
-const char *push_receiver_name(const struct push_receiver *p, enum push_use use)
-{
-        return p->caches[use].offer.label.name;
-}
-
 void push_receiver_close(struct push_receiver *p)
 {
         for (int i = 0; i < PUSH_USES; i++) {

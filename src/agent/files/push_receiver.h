@@ -34,8 +34,6 @@ void push_receiver_take(struct push_receiver *p, const struct push_pack *m);
 bool push_receiver_is_fetching(const struct push_receiver *p);
 /* The folder of the files of a use, borrowed; NULL = nothing was pushed. */
 const char *push_receiver_dir(const struct push_receiver *p, enum push_use use);
-/* The name of the source on the head, borrowed; NULL = nothing was offered. */
-const char *push_receiver_name(const struct push_receiver *p, enum push_use use);
 const struct file_cache *push_receiver_cache(const struct push_receiver *p); /* borrowed */
 /* Files of ranks were sent to the head: those in the folder need not be told of. */
 void push_receiver_mark_pulled(struct push_receiver *p);

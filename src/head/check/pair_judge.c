@@ -31,11 +31,6 @@ static const char nccl_help[] =
         "run two ranks on the two nodes with NCCL_DEBUG=INFO: NCCL tells what it tries; "
         "leave the node out with --exclude";
 
-const char *pair_metric_name(enum pair_metric m)
-{
-        return names[m];
-}
-
 void pair_format(char *to, size_t size, enum pair_metric m, double value)
 {
         double mbit = value * 8 / 1e6, us = value * 1e6;

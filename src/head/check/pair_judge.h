@@ -10,7 +10,5 @@
 /* Adds the lines. @book, NULL = --pairs was not given, has the nodes @nodes of @r. */
 void pair_judge(struct check_report *r, const struct pair_book *book, const size_t *nodes,
                 size_t n);
-/* Returns the name of the line: "net.bandwidth". */
-const char *pair_metric_name(enum pair_metric m);
 /* Writes "940 Mbit/s" or "21 us". */
 void pair_format(char *to, size_t size, enum pair_metric m, double value);

@@ -51,7 +51,7 @@ struct peer_case {
 
 /* Errors of connect(), EPROTO and ECONNRESET of the exchange of the token behind it, and
  * EADDRNOTAVAIL of an agent without an address to try. */
-const char *peer_error_text(uint32_t error)
+static const char *explain_peer_error(uint32_t error)
 {
         switch (error) {
         case ECONNREFUSED:
@@ -210,7 +210,7 @@ static char *describe_fault(const struct check_report *r, size_t node, const str
                             bool *ret_alone)
 {
         const struct check_pair *p = c->bad;
-        const char *why = peer_error_text(p->result.error);
+        const char *why = explain_peer_error(p->result.error);
 
         *ret_alone = true;
         if (is_deaf(c) && p->to == node)

@@ -19,6 +19,3 @@ struct peer_blame {
  * listen, by node; NULL = the node listens. @how: NULL = both ends that are alike are to blame. */
 void peer_judge(struct check_report *r, const struct check_pair *pairs, size_t n,
                 const char *const *refusals, const struct peer_blame *how);
-
-/* Returns an error of connecting in words: "refused". */
-const char *peer_error_text(uint32_t error);

@@ -233,13 +233,10 @@ void job_pull(struct job *j);
 void job_leave(struct job *j);
 
 /* Orders of the user from elsewhere, at any time until job_destroy(): to stop the ranks, with the
- * grace time of the options (@grace_ms -1) or another, by process @pid (0 = unknown); a signal to
- * all ranks. */
+ * grace time of the options (@grace_ms -1) or another, by process @pid (0 = unknown). */
 void job_order_stop(struct job *j, int64_t grace_ms, int pid);
-void job_signal_ranks(struct job *j, int signo);
-/* The same for hnlaunch signal, by process @pid (0 = unknown), to all ranks or to those of @n
- * spans: the sentence of a rank that ends of it says so. @role: what these are called; NULL = all
- * ranks. */
+/* The same to send a signal, to all ranks or to those of @n spans: the sentence of a rank that ends
+ * of it says so. @role: what these are called; NULL = all ranks. */
 void job_order_signal(struct job *j, int signo, const char *role, const struct role_span *spans,
                       size_t n, int pid);
 /* Drains a host while its ranks run: they have @in_ms to save and end, then the next attempt begins

@@ -498,7 +498,7 @@ void job_signal_caught(uv_signal_t *s, int signo)
 }
 
 /* Between two attempts no node runs ranks, and the signal reaches nothing. */
-void job_signal_ranks(struct job *j, int signo)
+static void signal_all_ranks(struct job *j, int signo)
 {
         for (struct node *n = NULL; (n = cluster_each_running(j->cluster, n));) {
                 number_encode(&n->out, MSG_SIGNAL, (uint32_t)signo);
@@ -527,7 +527,7 @@ void job_order_signal(struct job *j, int signo, const char *role, const struct r
                                                              .first = (uint32_t)spans[i].first,
                                                              .n = (uint32_t)spans[i].size });
         if (!role)
-                job_signal_ranks(j, signo);
+                signal_all_ranks(j, signo);
 }
 
 /* Whether the ranks are being stopped for another attempt without a host. */
@@ -659,7 +659,7 @@ void job_signal(struct job *j, int signo)
         } else if (signo == SIGTSTP) {
                 heartbeat_suspend(j->heartbeat);
         } else if (signo == SIGUSR1 || signo == SIGUSR2) {
-                job_signal_ranks(j, signo);
+                signal_all_ranks(j, signo);
         } else {
                 order_end(j, signo);
         }

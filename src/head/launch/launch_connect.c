@@ -144,7 +144,9 @@ void launch_take_inventory(struct launch *l)
         l->o->plan.oversubscribe = true; /* the user named no number of slots */
 }
 
-int launch_connect_prepare(struct launch *l)
+/* Loads the agents' programs, and checks the files for ssh: of a run that connects to nodes itself.
+ * Returns 0, or the exit code. */
+static int prepare_connections(struct launch *l)
 {
         struct error err;
 
@@ -166,7 +168,7 @@ int launch_connect(struct launch *l)
         int rc = launch_hold_take(l);
 
         if (!rc && !l->config->remote)
-                rc = launch_connect_prepare(l);
+                rc = prepare_connections(l);
         if (rc)
                 return rc;
         verdict_say(l); /* warnings come before the wait for the nodes */

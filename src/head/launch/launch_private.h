@@ -166,9 +166,6 @@ bool launch_any_remote(const struct launch *l);
 /* Connects all nodes, waits for their agents and takes the inventories. Returns 0, or the exit
  * code. */
 int launch_connect(struct launch *l);
-/* Loads the agents' programs, and checks the files for ssh: of a run that connects to nodes itself.
- * Returns 0, or the exit code. */
-int launch_connect_prepare(struct launch *l);
 /* Hands the inventories of the agents to the planner. */
 void launch_take_inventory(struct launch *l);
 /* Refuses two nodes on the same machine, which would use every GPU twice. Returns 0, or the exit

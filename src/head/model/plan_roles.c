@@ -42,7 +42,8 @@ struct roles_planner {
         struct diags *diags;
 };
 
-size_t plan_role_find(const struct plan_role *roles, size_t n, const char *name)
+/* Returns the place of the role called @name in @roles, or @n. */
+static size_t find_plan_role(const struct plan_role *roles, size_t n, const char *name)
 {
         size_t i = 0;
 
@@ -560,7 +561,7 @@ static int build_parts(struct roles_planner *p)
                 again = false;
                 for (size_t i = 0; i < p->n; i++) {
                         const char *on = p->roles[i].on.role;
-                        size_t base = on ? plan_role_find(p->roles, p->n, on) : p->n;
+                        size_t base = on ? find_plan_role(p->roles, p->n, on) : p->n;
 
                         if (base == p->n || p->states[i].n_parts || !p->states[base].n_parts)
                                 continue;

@@ -46,8 +46,6 @@ struct plan_role {
 
 /* Whether the role takes the nodes that the others leave. */
 bool plan_role_takes_rest(const struct plan_role *role);
-/* Returns the place of the role called @name in @roles, or @n. */
-size_t plan_role_find(const struct plan_role *roles, size_t n, const char *name);
 
 /* Fills @p, which is PLAN_INIT and stays so on failure, from @n roles whose places (on) lead in no
  * circle; plan_rank.program is the number of the role. 0, or -EINVAL with errors in @diags: fewer

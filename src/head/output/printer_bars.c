@@ -225,8 +225,12 @@ static void add_rest_row(const struct drawn_bar *v, size_t n, size_t columns, st
         buf_appends(to, "\n");
 }
 
-size_t printer_add_bars(const struct printer *o, size_t columns, size_t most, size_t own,
-                        struct buf *to)
+/* Appends a row, with its newline, for each line that a rank draws in the block of
+ * printer_draw_live(), @most rows in all, of which @own are not for bars. If the bars are too many,
+ * those that are the furthest behind, one that is the furthest ahead, and one for all others; @most
+ * bars leave out the one own row. Returns the number of rows. */
+static size_t add_bar_rows(const struct printer *o, size_t columns, size_t most, size_t own,
+                           struct buf *to)
 {
         struct drawn_bar *v = NULL, bar;
         size_t n = 0, behind;
@@ -266,6 +270,21 @@ static void leave_line_of_bar(struct terminal *t)
         printer_break_line(t);
 }
 
+/* Notes which lines printer_draw_live() has drawn. */
+static void note_live_lines(struct terminal *t, const struct buf *block)
+{
+        const char *p = (const char *)buf_data(block), *end = p + buf_len(block), *nl;
+        size_t n = 0;
+
+        for (; p < end && n < PRINTER_ROWS; p = nl + (nl < end)) {
+                nl = memchr(p, '\n', (size_t)(end - p));
+                nl = nl ? nl : end;
+                /* An empty row has a row, too, and 0 would end the list. */
+                t->live[n++] = MAX(columns_count(p, (size_t)(nl - p)), (size_t)1);
+        }
+        t->live[n] = 0;
+}
+
 void printer_draw_live(struct printer *o, const char *text, const char *bar)
 {
         struct terminal *t = o->terminals[MSG_STDERR];
@@ -286,7 +305,7 @@ void printer_draw_live(struct printer *o, const char *text, const char *bar)
         printer_erase_live(t);
         /* At least half of the screen is left to output. */
         most = MIN(columns_rows_of_terminal(o->opt.fd[MSG_STDERR]) / 2, (size_t)PRINTER_ROWS);
-        rows = most > 3 ? printer_add_bars(o, columns, most, 1 + (last > text), &block) : 0;
+        rows = most > 3 ? add_bar_rows(o, columns, most, 1 + (last > text), &block) : 0;
         full = rows && rows == most; /* without the line */
         line = xasprintf("%s%s", full ? "" : last, bar && !rows ? bar : "");
         if (full)
@@ -297,21 +316,7 @@ void printer_draw_live(struct printer *o, const char *text, const char *bar)
         }
         buf_append(&block, line, columns_fitting(line, strlen(line), columns));
         sink_put(t->sink, buf_data(&block), buf_len(&block), NULL, 0);
-        printer_note_live(t, &block);
-}
-
-void printer_note_live(struct terminal *t, const struct buf *block)
-{
-        const char *p = (const char *)buf_data(block), *end = p + buf_len(block), *nl;
-        size_t n = 0;
-
-        for (; p < end && n < PRINTER_ROWS; p = nl + (nl < end)) {
-                nl = memchr(p, '\n', (size_t)(end - p));
-                nl = nl ? nl : end;
-                /* An empty row has a row, too, and 0 would end the list. */
-                t->live[n++] = MAX(columns_count(p, (size_t)(nl - p)), (size_t)1);
-        }
-        t->live[n] = 0;
+        note_live_lines(t, &block);
 }
 
 size_t printer_live_rows(const struct terminal *t)

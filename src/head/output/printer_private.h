@@ -117,14 +117,6 @@ void printer_break_line(struct terminal *t);
  * cursor was within a row (@mid_line) or not. */
 void printer_note_rows(struct terminal *t, const struct printer_stream *st, const void *text,
                        size_t n, bool mid_line);
-/* Notes which lines printer_draw_live() has drawn. */
-void printer_note_live(struct terminal *t, const struct buf *block);
 /* Returns how many rows of the terminal these take: one that has become narrower may have wrapped
  * them. */
 size_t printer_live_rows(const struct terminal *t);
-/* Appends a row, with its newline, for each line that a rank draws in the block of
- * printer_draw_live(), @most rows in all, of which @own are not for bars. If the bars are too many,
- * those that are the furthest behind, one that is the furthest ahead, and one for all others; @most
- * bars leave out the one own row. Returns the number of rows. */
-size_t printer_add_bars(const struct printer *o, size_t columns, size_t most, size_t own,
-                        struct buf *to);
