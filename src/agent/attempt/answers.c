@@ -162,7 +162,7 @@ static void add_rank_ports(const struct rank_world *w, struct node_status *m)
         sockdiag_close(&d);
 }
 
-/* Fills in what the kernel tells; said_ms and the waits come from the store afterwards. */
+/* Fills in the facts of the kernel; said_ms and the waits come from the store afterwards. */
 static void add_rank_statuses(const struct node_attempt *t, struct status_answer *to)
 {
         struct rank_status_scan scan;
@@ -193,7 +193,7 @@ static bool has_any_joined(const struct node_status *m)
         return false;
 }
 
-/* What the store and MPI know of the ranks of a world. */
+/* Fills in what the store and MPI know of the ranks of a world. */
 static void add_world_status(const struct rank_world *w, struct status_answer *to)
 {
         const struct endpoint_tcp *tcp = store_access_tcp(w->store);

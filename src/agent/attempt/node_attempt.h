@@ -44,11 +44,12 @@ struct node_attempt_deps {
         struct guard_notes *notes; /* NULL = no guard */
 };
 
-/* What the attempt tells the agent, and asks of it. */
+/* Reports of the attempt to the agent, and questions about other parts. */
 struct node_attempt_ops {
         void (*started)(void *ctx); /* the ranks' processes were made */
         void (*ended)(void *ctx);   /* idle again; GONE follows */
-        /* Processes of other parts: whether there are any, whether @pid is one, one was reaped. */
+        /* Processes of other parts: whether any exists, whether @pid belongs to a part, and the
+         * notice that @pid was reaped. */
         bool (*any_other)(void *ctx);
         bool (*is_other)(void *ctx, pid_t pid);
         void (*other_reaped)(void *ctx, pid_t pid, int status);
@@ -60,7 +61,7 @@ struct node_attempt *node_attempt_create(const struct node_attempt_deps *deps,
                                          const struct node_attempt_ops *ops);
 void node_attempt_close(struct node_attempt *t); /* let the loop turn once more */
 void node_attempt_destroy(struct node_attempt *t);
-/* Notes what the node has, for all attempts. */
+/* Notes processors, GPUs and binding facts of the node, for all attempts. */
 void node_attempt_set_node(struct node_attempt *t, const struct hello *h);
 
 /* Starts the ranks of an order, the first of the attempt or another one while ranks run; may take
@@ -69,8 +70,8 @@ void node_attempt_set_node(struct node_attempt *t, const struct hello *h);
 void node_attempt_start(struct node_attempt *t, struct launch_order *l, struct store_access *store);
 /* Whether an order is for ranks of a world that have run here and ended, while other ranks run. */
 bool node_attempt_is_again(const struct node_attempt *t, const struct launch_order *l);
-/* Whether an order may come: no rank runs, or the order before has announced one, for other ranks
- * or for some that have ended. */
+/* Whether an order may come: no rank runs, or the last order has announced a further order for
+ * other ranks or for ended ranks. */
 bool node_attempt_may_start(const struct node_attempt *t, const struct launch_order *l);
 /* Refuses the order @l as a whole, which may be an order that the attempt waits for. */
 void node_attempt_refuse_order(struct node_attempt *t, const struct launch_order *l,
@@ -94,10 +95,10 @@ void node_attempt_reap(struct node_attempt *t);
 
 /*
  * Orders of the head, for @attempt, a struct node_attempt. SIGNAL goes to the program of each rank,
- * else to the rank's process group; with number 0 to none. SIGNAL_RANKS goes to some ranks alike,
- * as an order to end once. STATUS_REQUEST is answered with a
+ * else to the rank's process group; with number 0 to none. SIGNAL_RANKS does the same for some
+ * ranks, and marks them as stopped if the signal is to end them. STATUS_REQUEST is answered with a
  * STATUS: a snapshot of the ranks and of their waits, read from /proc in some milliseconds. INSPECT
- * is a closer look at ranks that may hang; the answers follow.
+ * examines ranks that may hang; the answers follow.
  */
 void node_attempt_on_signal(void *attempt, const struct frame *f);
 void node_attempt_on_signal_ranks(void *attempt, const struct frame *f);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Ranks of a world that have all ended here start again, while ranks of other worlds run. The order
- * waits in the world until the processes in the sessions of the ended ranks are gone, after TERM
- * and LINGER_MS later KILL, and the output has been sent. Processes that have left these sessions
- * end with the attempt.
+ * waits in the world until the processes in the sessions of the ended ranks are gone (TERM, and
+ * KILL after LINGER_MS) and the output has been sent. Processes that have left these sessions end
+ * with the attempt.
  *
- * The head counts the output of a rank through all processes: what is not credited yet of the one
- * before is taken off the window of the next.
+ * The head counts the output of a rank through all processes: bytes of the old process without
+ * credit are taken off the window of the new process.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -127,8 +127,8 @@ void node_attempt_drop_workers(struct node_attempt *t)
         uv_timer_stop(&t->timers.starting);
 }
 
-/* Notes the processes whose memory of GPUs must be free before ranks start again: ranks, and the
- * programs below them that were told to end. */
+/* Notes the processes that must free their memory of GPUs before ranks start again: ranks, their
+ * programs, and the processes that have got TERM. */
 static void note_ended(struct node_attempt *t)
 {
         size_t cap = 0;
@@ -156,7 +156,7 @@ void node_attempt_forget_ended(struct node_attempt *t)
         t->stop.n_ended = 0;
 }
 
-/* Removes what ranks left beside the socket, and tells of it. */
+/* Removes files that ranks left beside the socket, and reports them. */
 static void clear_job_dir_of_ranks(struct job_dir *d)
 {
         size_t removed;
@@ -192,8 +192,8 @@ static void finish_attempt(struct node_attempt *t)
         empty_encode(&t->deps.up->out, MSG_GONE);
 }
 
-/* Whether an order that was announced may still come. After a refusal it may be under way: GONE
- * before it would make it the first of another attempt. */
+/* Whether an announced order may still come. An announced order may be under way after a refusal:
+ * GONE sent before its arrival would make the order the first of another attempt. */
 static bool awaits_order(const struct node_attempt *t)
 {
         return t->groups.more && (t->phase == RUNNING || (t->refused && !t->deps.up->lost));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Node_attempt private: the state, for the files of the attempt and for what looks at its ranks
+ * Node_attempt private: the state, for the files of the attempt and for the files that examine its
+ * ranks
  */
 #pragma once
 
@@ -71,9 +72,9 @@ struct node_attempt {
         struct inspection *inspection;
         struct warm *warm; /* interpreters that wait for ranks */
         struct {
-                struct rank_world **v; /* that have ranks here */
+                struct rank_world **v; /* worlds with ranks here */
                 size_t n;
-                bool more; /* an order for another one comes */
+                bool more; /* a further order was announced */
         } groups;
 };
 
@@ -114,7 +115,7 @@ void node_attempt_cancel_again(struct node_attempt *t);
 void node_attempt_signal(struct node_attempt *t, int signo);
 /* The same to some ranks. If the signal is to end them, they count as stopped from now on. */
 void node_attempt_signal_ranks(struct node_attempt *t, const struct ranks_signal *m);
-/* TERM to the ranks, and later to what is left; KILL is not sent. */
+/* Sends TERM to the ranks, and later to other processes of the attempt; KILL is not sent. */
 void rank_stop_begin(struct node_attempt *t, uint32_t grace_ms);
 void rank_stop_within(struct node_attempt *t, uint32_t grace_ms); /* the grace is shorter */
 void rank_stop_end(struct node_attempt *t);

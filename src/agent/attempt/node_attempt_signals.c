@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A signal goes to the program of each rank first (rank_signal.h), and to the whole process group
- * where nothing catches it. When ranks are stopped, a step every STEP_MS, more rarely on a machine
- * where it takes long, tells the others to end:
+ * if no process catches the signal. When ranks are stopped, a step every STEP_MS, less often on a
+ * machine where a step takes long, sends TERM to the others:
  *
- *   processes below the program           when it has ended, or at half of the grace time
+ *   processes below the program           when the program has ended, or at half of the grace time
  *   others of the rank, such as a shell   when the program has ended
- *   orphans in the session of a rank      LINGER_MS after its end
+ *   orphans in the session of a rank      LINGER_MS after the end of the rank
  *   orphans in sessions of their own      when all of these are gone, and SERVICE_MS have passed
  *
- * The last are services that clean up when their clients are gone, such as torch_shm_manager, which
- * waits for new clients for 2 s; one that is at work is left alone. Each process is told once. The
- * end of the grace time is not waited for here: node_attempt.c kills all that is left.
+ * The last are services that clean up when their clients are gone. torch_shm_manager, for example,
+ * waits for new clients for 2 s. A service at work gets no signal. Each process gets TERM once. The
+ * end of the grace time is not awaited here: node_attempt.c kills all remaining processes.
  */
 #include <signal.h>
 #include <unistd.h>
@@ -40,8 +40,8 @@ static void tell_process(struct pids *told, pid_t pid)
         kill(pid, SIGCONT); /* a stopped process acts on TERM only then */
 }
 
-/* Sends @signo to the program of a rank; with @ret_programs it is to end, and must not be stopped.
- * False: nothing catches the signal. */
+/* Sends @signo to the program of a rank. With @ret_programs the program is to end, so a stopped
+ * program is continued. False: no process catches the signal. */
 static bool signal_program(const struct worker *w, const struct rank_status_scan *scan, int signo,
                            struct pids *ret_programs)
 {
@@ -118,7 +118,7 @@ static bool any_alive(const struct rank_status_scan *s, const struct pids *pids)
         return false;
 }
 
-/* Tells processes of a rank, unless they have got the signal as its program. */
+/* Sends TERM to processes of a rank, unless a process has got the signal as the rank's program. */
 static void tell_each(struct worker *w, const struct pids *pids)
 {
         for (size_t i = 0; i < pids->n; i++)
@@ -126,7 +126,8 @@ static void tell_each(struct worker *w, const struct pids *pids)
                         tell_process(&w->told, pids->v[i]);
 }
 
-/* Tells the processes below the program of a rank, and with @all what else there is. */
+/* Sends TERM to the processes below the program of a rank, and with @all to all others of the
+ * rank. */
 static void tell_others(struct worker *w, const struct rank_status_scan *scan, bool all)
 {
         struct rank_signal r;
@@ -161,8 +162,8 @@ static bool is_orphan(const struct node_attempt *t, const struct proc_stat *p,
                (p->parent == getpid() && contain_has_child(&t->contain, p->pid));
 }
 
-/* Tells orphans, and returns whether there are any. @services: those in sessions of their own, if
- * they are not at work. */
+/* Sends TERM to orphans, and returns whether any exists. @services: orphans in sessions of their
+ * own, unless they are at work. */
 static bool tell_orphans(struct node_attempt *t, const struct rank_status_scan *scan, uint64_t now,
                          bool services)
 {
@@ -183,7 +184,7 @@ static bool tell_orphans(struct node_attempt *t, const struct rank_status_scan *
         return any;
 }
 
-/* Tells the other processes of a rank that lives. */
+/* Sends TERM to the other processes of a living rank. */
 static void advance_rank(struct worker *w, const struct rank_status_scan *scan, bool half_over)
 {
         if (w->all_told)
@@ -210,7 +211,7 @@ static void advance_ranks(struct node_attempt *t, const struct rank_status_scan 
 
 static void on_step(uv_timer_t *timer);
 
-/* Takes the steps that are due, and comes again. */
+/* Takes the steps that are due, and starts the timer for the next. */
 static void advance_stop(struct node_attempt *t, const struct rank_status_scan *scan,
                          uint64_t began)
 {

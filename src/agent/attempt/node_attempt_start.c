@@ -67,7 +67,7 @@ void node_attempt_refuse_order(struct node_attempt *t, const struct launch_order
         refuse_launch(t, UINT32_MAX, REFUSED_ORDER, 0, text);
 }
 
-/* Tells -v that PATH leads to a link without a target first. */
+/* Reports to -v that PATH leads to a link without a target first. */
 static void note_skipped(const struct worker *w)
 {
         CLEANUP(free_textp)
@@ -122,13 +122,13 @@ void node_attempt_confirm_starts(struct node_attempt *t, uint64_t ms)
         if (t->n_starting)
                 return;
         uv_timer_stop(&t->timers.starting);
-        /* The other ranks are of no use without the refused one. */
+        /* The order needs all of its ranks. */
         if (t->refused && t->phase != KILLING)
                 node_attempt_kill(t);
 }
 
-/* Continues a process that was stopped when it had the rank, but did not run the program: nothing
- * else would. */
+/* Continues a process that was stopped after becoming the rank's process but before running the
+ * program: nothing else would. */
 static void continue_starts(const struct node_attempt *t)
 {
         struct proc_stat p;
@@ -152,7 +152,7 @@ static void on_starting(uv_timer_t *timer)
 
 /* --- starting --------------------------------------------------------------------------------- */
 
-/* What the ranks of a node have in common. */
+/* Facts and files that all ranks of an order share. */
 struct common_start {
         struct strv env;          /* without the rank's own variables */
         unsigned older_names;     /* of nccl_env_build_all() */
@@ -161,8 +161,8 @@ struct common_start {
         struct near_nics nics;
 };
 
-/* The port of NCCL's RAS is free when the ranks start: two jobs of a node would share its default.
- */
+/* The port of NCCL's RAS is free when the ranks start: with the default, two jobs of a node would
+ * share a port. */
 static const char *pick_ras_addr(char *to, size_t size)
 {
         struct sockaddr_in addr = { .sin_family = AF_INET,
@@ -196,7 +196,7 @@ static void on_ready(void *ctx, uint32_t rank)
         number_encode(&g->attempt->deps.up->out, MSG_RANK_READY, rank);
 }
 
-/* Notes what the rank is to be asked until it is ready. */
+/* Registers the probe that finds out when the rank is ready. */
 static int prepare_ready(struct rank_world *g, const struct launch_rank *r,
                          const struct launch_ready *how, const struct worker_setup *s,
                          struct error *err)
@@ -222,8 +222,6 @@ static void set_threads(const struct rank_world *g, const struct launch_order *l
                 strv_env_set_number(env, "OMP_NUM_THREADS", b->threads);
 }
 
-/* Forks the process of a rank of @g; node_attempt_confirm_starts() finds out whether the program
- * could be executed. */
 /* Leads the rank to the files that were brought to this node. Without copies the environment is
  * used where the head has it. */
 static void set_file_variables(const struct node_attempt *t, struct strv *env)
@@ -241,6 +239,8 @@ static void set_file_variables(const struct node_attempt *t, struct strv *env)
         base_env_use_venv(env);
 }
 
+/* Forks the process of a rank of @g; node_attempt_confirm_starts() finds out whether the program
+ * could be executed. */
 static int start_rank(struct rank_world *g, const struct launch_order *l,
                       const struct launch_rank *r, const struct common_start *common)
 {
@@ -329,7 +329,7 @@ static struct rank_world *open_world(struct node_attempt *t, const struct launch
         return NULL;
 }
 
-/* Puts a new world in the place of one whose ranks have ended. */
+/* Replaces a world with ended ranks by a new one. */
 static int renew_world(struct node_attempt *t, const struct launch_order *l,
                        struct rank_world **place, struct error *err)
 {
@@ -478,7 +478,8 @@ static void refuse_for_pmix(struct rank_world *g, int error, const char *why)
         t->groups.more = more;
 }
 
-/* Ranks would wait for a service that has ended: the first of them aborts the job. */
+/* Ranks would wait for a service that has ended: an abort in the name of the first rank ends the
+ * job. */
 static void on_pmix_failed(void *ctx, const char *why)
 {
         struct rank_world *g = ctx;
@@ -548,7 +549,7 @@ void node_attempt_drop_worlds(struct node_attempt *t)
 
 /* --- an order --------------------------------------------------------------------------------- */
 
-/* What the first order of an attempt begins. */
+/* Begins the parts of an attempt that its first order brings. */
 static void begin_first_order(struct node_attempt *t, const struct launch_order *l)
 {
         char limits[160];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One timer for both who want samples: each has its own interval. Looks (wait_looks.h) come more
- * often and only while the head wants samples: they tell which part of a sample's time a rank did
- * not wait.
+ * One timer serves the head and the trace of the node; each has an interval of its own. Looks
+ * (wait_looks.h) come more often and only while the head wants samples: looks measure which part of
+ * a sample's time a rank did not wait.
  */
 #include "agent/attempt/rank_samples.h"
 
@@ -44,7 +44,7 @@ struct rank_samples {
         size_t n_looks;
         struct sampler sampler;
         struct gpu_sampler gpus;
-        uint32_t ordered_ms; /* between two samples for the head; 0 = it wants none */
+        uint32_t ordered_ms; /* between two samples for the head; 0 = no samples */
         struct node_trace *trace;
         bool begun;           /* ranks of the attempt were started */
         uint64_t recorded_ms; /* of the loop: when the trace is to get the next sample */
@@ -112,7 +112,7 @@ static struct wait_count *find_looks(struct rank_samples *s, size_t i, uint32_t 
         return i < s->n_looks && s->looks[i].rank == rank ? &s->looks[i].count : NULL;
 }
 
-/* Counts whether each rank waits right now: for the store, or by what the kernel tells of its
+/* Counts whether each rank waits right now: for the store, or in the kernel, by the state of its
  * busiest process. */
 static void on_look_due(uv_timer_t *timer)
 {
@@ -210,7 +210,7 @@ static void on_sample_due(uv_timer_t *timer)
         sample_finish(&m);
 }
 
-/* Starts the timer for what is wanted by now. */
+/* Starts the timer for the samples wanted by now. */
 static void schedule_samples(struct rank_samples *s)
 {
         uint64_t now_ms = uv_now(s->timer.loop);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rank_world: the ranks of one order on this node, and what serves only them
+ * Rank_world: the ranks of one order on this node, and the parts that serve only these ranks
  *
  * A job without roles has one world. A job of several roles has an order for each world, and on a
  * node with ranks of several worlds each of these worlds has an object.
@@ -30,7 +30,7 @@ struct pmix_wait {
         struct strv base;             /* the environment that ranks share, likewise */
 };
 
-/* What has not been credited of the output of a rank that has ended, by stream. */
+/* Output of an ended rank without credit from the head, by stream. */
 struct owed_output {
         uint32_t rank, bytes[2];
 };
@@ -67,14 +67,14 @@ bool rank_world_has(const struct rank_world *w, uint32_t rank);
 /* Whether one of @n ranks from @first on belongs to the world. */
 bool rank_world_overlaps(const struct rank_world *w, uint32_t first, uint32_t n);
 
-/* Notes what is not credited of the output of a rank that has ended. */
+/* Notes the output of an ended rank for which no credit has come. */
 void rank_world_owe(struct rank_world *w, uint32_t rank, const uint32_t bytes[2]);
 /* Returns the note of a rank, NULL = none. */
 const struct owed_output *rank_world_owed(const struct rank_world *w, uint32_t rank);
 /* The head has credited output of a rank without a process; NULL is fine. */
 void rank_world_credit(struct rank_world *w, const struct credit *m);
 
-/* What a rank that has ended did with MPI. */
+/* Returns how an ended rank has used MPI. */
 enum rank_mpi rank_world_end_mpi(struct rank_world *w, uint32_t rank);
 /* Whether the rank has not begun MPI. */
 bool rank_world_is_mpi_unused(const struct rank_world *w, uint32_t rank);

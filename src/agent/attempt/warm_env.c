@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Libraries read some variables when they are loaded, so the preparation gets the values that the
- * agent would set for ranks. An order of as many ranks is made up, with a GPU each where the node
- * has so many.
+ * Libraries read some variables while loading, so the preparation sets the values that the agent
+ * would set for ranks. The values are computed for an invented order of as many ranks, with a GPU
+ * for each rank where the node has so many.
  */
 #include "agent/attempt/warm_env.h"
 
@@ -14,7 +14,8 @@
 
 extern char **environ;
 
-/* The variables of all ranks that are read when a program is loaded; as start_rank() sets them. */
+/* Adds the variables of all ranks that are read when a program is loaded, with the values of
+ * start_rank(). */
 static void add_loaded_variables(struct strv *env, const struct launch_order *l,
                                  struct binding_node *node, unsigned cores)
 {
