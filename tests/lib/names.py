@@ -192,7 +192,7 @@ def openings():
 
 PRONOUNS = set("who whom whoever whose those it its that what such one ones them they he his".split())
 # Rooms of before the rule; a number may only fall.
-PRONOUNS_MOST = {"agent/pmi": 51, "carried/pmix": 59}
+PRONOUNS_MOST = {"agent/pmi": 51}
 
 
 def pronouns():

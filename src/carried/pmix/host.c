@@ -2,15 +2,15 @@
 /*
  * host_start() follows the steps of a PMIx host: server_init with private folders, register_nspace
  * with the description of the job, then register_client and setup_fork for each local rank. The
- * library ends calls by a callback; until all ranks are registered nothing else calls back, so the
- * main thread waits for that event.
+ * library ends a call by a callback. No other callback comes before all ranks are registered, so
+ * the main thread waits for that event.
  *
  * The description has maps of nodes and ranks in plain lists, which every version reads, and no
- * node number for the job: Open MPI 5 would put each rank on a node of its own. Ranks of the node
- * are listed, or Open MPI 4 would not let them share memory. A call that the module does not have
- * is answered "not supported" by the library.
+ * node number for the job: with a node number, Open MPI 5 would put each rank on a node of its own.
+ * Ranks of the node are listed, or Open MPI 4 would not let these ranks share memory. The library
+ * answers calls missing in the module with "not supported".
  *
- * An event is malloc'ed and its address written to a pipe: the writes of an address are atomic.
+ * An event is malloc'ed and the address written to a pipe: writes of an address are atomic.
  */
 #include "carried/pmix/host.h"
 
@@ -23,13 +23,13 @@
 
 #include "base/memory.h"
 
-enum { INFOS_MAX = 16 /* beside those of ranks */ };
+enum { INFOS_MAX = 16 /* beside the infos of ranks */ };
 
 static struct {
         const struct pmix_functions *f;
         const struct pmix_job *job;
         char nspace[256];
-        bool connected_late; /* 5.0.8 and later tell an answer from its absence */
+        bool connected_late; /* 5.0.8 and later know success without a callback */
         int pipe[2];
 } host;
 
@@ -63,8 +63,8 @@ static void on_own_call_done(int status, void *cbdata UNUSED)
         post_event(&(struct host_event){ .note.status = status });
 }
 
-/* Tells of a rank, which waits until the agent was told. Without a callback it does not wait;
- * versions before 5.0.8 take anything but success for an error then. */
+/* Posts an event of a rank, which waits until the agent has the event. Without a callback the rank
+ * does not wait; versions before 5.0.8 then take any status but success for an error. */
 static int post_of_rank(struct host_event e, pmix_op_fn *fn, void *cbdata)
 {
         e.done = fn;
@@ -87,8 +87,9 @@ static int on_client_finalized(const struct pmix_proc *p, void *object UNUSED, p
                             fn, cbdata);
 }
 
-/* The rank is not released: the stop of the job ends it. Otherwise ranks of other nodes would see
- * its connections close, abort as well, and be heard first. */
+/* Does not release the rank: the stop of the job ends the rank. A released rank would close
+ * connections, and ranks of other nodes would abort in turn, perhaps before the head has heard of
+ * the first abort. */
 static int on_client_abort(const struct pmix_proc *p, void *object UNUSED, int status,
                            const char *text, struct pmix_proc *procs UNUSED, size_t n UNUSED,
                            pmix_op_fn *fn, void *cbdata UNUSED)
@@ -207,7 +208,7 @@ void host_answer(const struct host_event *e, int status, const void *data, size_
         char *copy = (char *)copy_blob(data, n);
 
         e->answer(status, copy, n, e->cbdata, free,
-                  copy); /* the library frees it when it is done */
+                  copy); /* the library frees the copy after use */
 }
 
 void host_fetch(uint32_t id, uint32_t rank)
@@ -267,7 +268,7 @@ static int fail_step(int status, const char *step, struct error *err)
         return err_set(err, EIO, "%s failed: %s", step, host.f->error_string(status));
 }
 
-/* Waits for the end of an asynchronous call that returned @status. */
+/* Waits for the end of an asynchronous call with the result @status. */
 static int await_call(int status, const char *step, struct error *err)
 {
         struct host_event *e;
@@ -316,7 +317,7 @@ static char *add_local_peers(struct infos *l)
         return text;
 }
 
-/* Open MPI keeps the files of its session in these folders, and the agent removes them. */
+/* Makes a folder for the files of an Open MPI session; the agent removes the folder. */
 static char *make_session_folder(const char *below, const char *name)
 {
         char *path = xasprintf("%s/%s", below, name);
@@ -325,8 +326,8 @@ static char *make_session_folder(const char *below, const char *name)
         return path;
 }
 
-/* What the library cannot see in the maps: it needs local rank and node rank once it is given an
- * array for the rank at all. */
+/* Adds the facts of a rank that the maps lack. The library requires local rank and node rank in the
+ * array of a rank. */
 static void describe_rank(struct infos *l, struct pmix_data_array *array, uint32_t local_rank,
                           char *folder)
 {

@@ -2,8 +2,8 @@
 /*
  * Host: libpmix as the server of this node's ranks
  *
- * libpmix calls back on its own thread. What it says becomes an event in a pipe, so that all else
- * happens on the main thread.
+ * libpmix calls back on a thread of its own. Each callback becomes an event in a pipe, so all other
+ * work happens on the main thread.
  */
 #pragma once
 
@@ -11,13 +11,13 @@
 #include "carried/pmix/pmix_abi.h"
 #include "wire/helper/pmix_msg.h"
 
-/* Something that libpmix said. */
+/* A callback of libpmix, or the end of a call. */
 struct host_event {
         uint8_t type; /* enum pmix_msg_type; 0 = the end of a call of our own, in note.status */
         struct pmix_note note; /* to be sent to the agent; ranks and data are owned */
         pmix_modex_fn *answer; /* FENCE, WANT: how to answer; else NULL */
         pmix_op_fn *done;      /* CONNECTED, FINALIZED: releases the rank; NULL = none waits */
-        void *cbdata;          /* ... and for whom */
+        void *cbdata;          /* of the waiting rank */
 };
 
 /* Starts the server for @job with the library @f, describes the job, and calls @env with the

@@ -2,11 +2,11 @@
 /*
  * hnlaunch-pmix: a PMIx server for the ranks of a node, started by the agent
  *
- * A dynamic program, because libpmix is the node's own and no static program can load it.
+ * A dynamic program, because libpmix belongs to the node and no static program can load libpmix.
  * Descriptor 0 is the socket to the agent (wire/helper/pmix_msg.h). The first message is the job;
- * then the main thread waits for the agent and for libpmix, and only hands on: fences and requests
- * wait in a list until the agent answers. It ends with the agent, without waiting for libpmix: the
- * agent removes its files.
+ * then the main thread waits for the agent and for libpmix, and only forwards: fences and requests
+ * wait in a list until the agent answers. The helper ends with the agent, without waiting for
+ * libpmix: the agent removes the helper's files.
  */
 #include <errno.h>
 #include <poll.h>
@@ -99,7 +99,7 @@ static void take_agent_frame(const struct frame *f)
         pmix_note_finish(&m);
 }
 
-/* Reads once, for as long as it takes. Ends with the agent. */
+/* Reads once, blocking until bytes come. Ends the helper when the agent has ended. */
 static void read_agent(void)
 {
         size_t room = MAX(frame_missing(&helper.in), (size_t)READ_SIZE);
@@ -145,7 +145,7 @@ static void take_event(struct host_event *e)
 {
         if (!e)
                 _exit(1);
-        /* Only events that wait for an answer have a number. */
+        /* Only events with an awaited answer get a number. */
         if (e->answer)
                 e->note.id = ++helper.last_id;
         if (e->type)

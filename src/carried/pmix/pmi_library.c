@@ -2,12 +2,13 @@
 /*
  * Libhnlaunch-pmi.so: PMI-1 as a library, for Open MPI 3 and 4
  *
- * Their component "flux" loads the library that FLUX_PMI_LIBRARY_PATH names and finds these
- * functions by name (Open MPI 4.1, opal/mca/pmix/flux; Slurm's slurm/pmi.h has the prototypes).
- * They speak PMI-1 with the agent over the descriptor PMI_FD: one line there, one line back.
+ * Open MPI's component "flux" loads the library named by FLUX_PMI_LIBRARY_PATH and finds these
+ * functions by name (Open MPI 4.1, opal/mca/pmix/flux; Slurm's slurm/pmi.h has the prototypes). The
+ * functions speak PMI-1 with the agent over the descriptor PMI_FD: a line is sent, a line answers.
  *
- * It runs inside a rank, with whatever C library that has: linked with none, and without functions
- * whose names differ between versions. One thread calls it, as MPI_Init does.
+ * The library runs inside a rank with any C library. Therefore the library is linked with no other,
+ * and uses no function with different names in different versions. Only the thread of MPI_Init
+ * calls these functions.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -20,7 +21,8 @@
 #define EXPORT __attribute__((visibility("default")))
 
 enum { PMI_SUCCESS, PMI_FAIL = -1, PMI_ERR_INVALID_ARG = 3, PMI_ERR_INVALID_LENGTH = 10 };
-/* Lengths of PMI-1, as the agent announces them (agent/pmi); the line holds a whole put. */
+/* Lengths of PMI-1, equal to the lengths announced by the agent (agent/pmi); the line holds a whole
+ * put. */
 enum { LINE_MAX_LEN = 4096, NAME_MAX_LEN = 256, KEY_MAX_LEN = 64, VALUE_MAX_LEN = 1024 };
 
 EXPORT int PMI_Init(int *spawned);
@@ -51,7 +53,7 @@ static struct {
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
-/* Reads a number without a sign; *@at moves behind it. -1: there is none. */
+/* Reads a number without a sign, and moves *@at behind the number. -1: no number. */
 static int read_number(const char **at)
 {
         const char *p = *at;
@@ -72,7 +74,7 @@ static int env_number(const char *name)
         return value ? read_number(&value) : -1;
 }
 
-/* Sends what is in pmi.line, of @len bytes, and reads the answer there, without the LF. */
+/* Sends the @len bytes in pmi.line, and reads the answer there, without the LF. */
 static int exchange_line(int len)
 {
         size_t got = 0;
@@ -113,7 +115,7 @@ static int ask_agent(const char *command)
         return exchange_line(snprintf(pmi.line, LINE_MAX_LEN, "cmd=%s\n", command));
 }
 
-/* Returns what follows @field, for example " value=", up to the end of the answer; or NULL. */
+/* Returns the text from behind @field, for example " value=", to the end of the answer; or NULL. */
 static const char *find_field(const char *field)
 {
         const char *at = strstr(pmi.line, field);
@@ -189,7 +191,7 @@ EXPORT int PMI_Abort(int code, const char *text)
         exit(code);
 }
 
-/* --- who and how many ------------------------------------------------------------------------- */
+/* --- rank and size ---------------------------------------------------------------------------- */
 
 EXPORT int PMI_Get_rank(int *rank)
 {
@@ -279,7 +281,7 @@ EXPORT int PMI_KVS_Put(const char *kvs, const char *key, const char *value)
                                       "cmd=put kvsname=%s key=%s value=%s\n", kvs, key, value));
 }
 
-/* The agent has what was put; the barrier spreads it. */
+/* Does nothing: the agent has all keys of put, and the barrier spreads the keys. */
 EXPORT int PMI_KVS_Commit(const char *kvs)
 {
         return kvs ? PMI_SUCCESS : PMI_ERR_INVALID_ARG;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pmix_abi: what the helper uses of PMIx's server interface
+ * Pmix_abi: the part of PMIx's server interface that the helper uses
  *
  * Written by hand from the PMIx standard and OpenPMIx's headers, because the helper is built
- * without them and meets any libpmix.so.2 at run time (OpenPMIx 3.2 to 6.1). The layouts of these
- * structures did not change between these versions. The module of callbacks only grew at its end:
- * the helper passes a larger one whose rest is zero. Functions of the library that fill structures
- * are avoided, since some are macros in old versions.
+ * without these headers and meets any libpmix.so.2 at run time (OpenPMIx 3.2 to 6.1). The layouts
+ * of these structures did not change between these versions. The module of callbacks only grew at
+ * the end: the helper passes a larger module and leaves the rest zero. Functions of the library
+ * that fill structures are avoided, since some are macros in old versions.
  */
 #pragma once
 

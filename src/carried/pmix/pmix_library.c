@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each place is tried by opening it; the reasons of failures are gathered for the message. Missing
- * files are named in a short form, since most places have no libpmix: "not in A, B". Once a library
- * is open it stays open, so one that lacks a function is kept in memory, unused.
+ * Each place is tried by opening the library there; the reasons of failures are gathered for the
+ * message. Missing files are named in a short form, since most places have no libpmix: "not in A,
+ * B". An opened library stays open, so a library without the needed functions is kept in memory,
+ * unused.
  */
 #include "carried/pmix/pmix_library.h"
 
@@ -54,7 +55,7 @@ static bool bind_functions(struct pmix_functions *f, void *library)
         return true;
 }
 
-/* Opens the library and takes its functions, or appends to @said why not. */
+/* Opens the library and binds the functions, or appends the reason of the failure to @said. */
 static bool open_library(struct search *s, const char *path)
 {
         /* RTLD_GLOBAL: plug-ins of libpmix expect the symbols of libpmix in the program. */
@@ -81,8 +82,9 @@ static bool try_folder(struct search *s, const char *folder)
         return false;
 }
 
-/* An Open MPI 4 that was built with its own PMIx has all of it in this library, so that the server
- * and the ranks are of one version. Without these functions it is none of those, and not told. */
+/* Tries libopen-pal.so.40: an Open MPI 4 with the PMIx of its own sources has all of PMIx in this
+ * library, so server and ranks have one version. Without these functions Open MPI was built with
+ * another PMIx, and @said does not name the library. */
 static bool try_own_pmix(struct search *s, const char *folder)
 {
         CLEANUP(free_textp) char *path = xasprintf("%s/" LIBPAL, folder);
@@ -95,7 +97,7 @@ static bool try_own_pmix(struct search *s, const char *folder)
         return true;
 }
 
-/* Looks where libmpi.so.40 in @folder, if it is there, would find its own. */
+/* Tries the places where libmpi.so.40 in @folder would find libpmix; false without libmpi.so.40. */
 static bool try_open_mpi(struct search *s, const char *folder)
 {
         CLEANUP(free_textp) char *path = xasprintf("%s/" LIBMPI, folder);
@@ -111,8 +113,8 @@ static bool try_open_mpi(struct search *s, const char *folder)
         return found;
 }
 
-/* Returns the path of the program as the loader of the rank will see it, malloc'ed; NULL: it is not
- * in PATH. */
+/* Returns the path of the program as the loader of the rank will see it, malloc'ed; NULL: no folder
+ * of PATH has the program. */
 static char *find_program(const struct pmix_job *job)
 {
         const char *path = getenv("PATH");
@@ -132,7 +134,7 @@ static char *find_program(const struct pmix_job *job)
         return NULL;
 }
 
-/* Tries the Open MPI among the libraries of the program, or of its libraries. */
+/* Tries the Open MPI that the program loads, directly or through another library. */
 static bool try_libraries(struct search *s, const char *program)
 {
         struct elf_closure c;

@@ -8,9 +8,10 @@
 #include "carried/pmix/pmix_abi.h"
 #include "wire/helper/pmix_msg.h"
 
-/* Opens, in this order: the library in lib, lib64 or lib/openmpi of job->prefix; the one which the
- * program's Open MPI would load itself, that is beside libmpi.so.40 or in its run path, where
+/* Opens, in this order: the library in lib, lib64 or lib/openmpi of job->prefix; the library that
+ * the program's Open MPI would load, beside libmpi.so.40 or in the run path of libmpi.so.40, where
  * libmpi.so.40 is in the program's run path, $LD_LIBRARY_PATH, or lib beside the program's folder;
- * the one on the loader's path. 0 with the functions, and the library in @said; -ENOENT: none can
- * be opened or has the functions, and @said tells where it was looked for and why each failed. */
+ * the library on the loader's path. 0 with the functions, and the path in @said; -ENOENT: no
+ * library can be opened or has the functions, and @said has the places and the reason of each
+ * failure. */
 int pmix_library_open(struct pmix_functions *ret, const struct pmix_job *job, struct buf *said);
