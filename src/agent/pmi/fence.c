@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A group is a set of members with a queue of operations: fences and fetches. The first operation
- * of the queue is under way; when it ends, finish_step() calls back and starts the next. An
- * operation goes through MEETING (a fence), then FETCHING (with a callback for values,
- * while completed fences of the group are not fetched), one request each but for SET and BARRIER,
- * which leave together: the relay keeps their order, so the value is there when the barrier is
- * passed.
+ * of the queue is under way; at its end finish_step() calls back and starts the next. An operation
+ * goes through MEETING (a fence), then FETCHING (with a callback for values, while completed fences
+ * of the group are not fetched), one request each but for SET and BARRIER, which leave together:
+ * the relay keeps their order, so the store has the value when the barrier is passed.
  *
- * The relay knows the object as a relay of another node (relay.h), because only such a client may
- * name several ranks and use keys of hnlaunch's own. A BARRIER may be answered in parts: each reply
- * names the ranks for which it counts.
+ * The relay treats the object as a relay of another node (relay.h), because only a relay may name
+ * several ranks and use keys of hnlaunch's own. A BARRIER may be answered in parts: each reply
+ * names the ranks for which the reply counts.
  *
- * Names: PREFIX "fence/" then "all" or a hash of the members is the barrier; "/FENCE/NODE" behind
- * it is the key of a value. Should two sets have the same hash, the store says that members differ.
+ * Names: PREFIX "fence/" then "all" or a hash of the members is the barrier; the same with
+ * "/FENCE/NODE" appended is the key of a value. If two sets had the same hash, the store would
+ * report that members differ.
  */
 #include "agent/pmi/fence.h"
 
@@ -69,7 +69,7 @@ static void meet_members(struct fence *f, struct fence_group *g, struct fence_op
                                          .n_ranks = g->n_local };
 
         op->step = STEP_MEETING;
-        op->n_missing = g->n_local; /* each reply names some of them, see on_fence_reply() */
+        op->n_missing = g->n_local; /* each reply names some, see on_fence_reply() */
         append_fence_name(&name, g);
         append_value_key(&key, g, g->n_completed, f->world.node);
         if (op->len) {
@@ -88,7 +88,7 @@ static bool has_unfetched(const struct fence_group *g)
         return g->n_fetched < (uint64_t)g->n_completed * g->n_nodes;
 }
 
-/* Asks for the next values that were not fetched, at most fetch_max. */
+/* Requests the next values not fetched yet, at most fetch_max. */
 static void fetch_values(struct fence *f, struct fence_group *g, struct fence_op *op)
 {
         uint64_t left = (uint64_t)g->n_completed * g->n_nodes - g->n_fetched;
@@ -100,7 +100,7 @@ static void fetch_values(struct fence *f, struct fence_group *g, struct fence_op
         op->step = STEP_FETCHING;
         op->n_keys = n;
         fetch.keys = xcalloc(n, sizeof(*fetch.keys));
-        /* Ends first, pointers afterwards: the buffer moves while it grows. */
+        /* Ends first, pointers afterwards: a growing buffer moves. */
         for (uint32_t i = 0; i < n; i++) {
                 uint64_t place = g->n_fetched + i;
 
@@ -131,7 +131,8 @@ static void note_failure(struct fence_op *op, const struct store_reply *reply)
         op->text = xstrndup(reply->text.p ? reply->text.p : "", reply->text.len);
 }
 
-/* Hands out the values. An answer that would be too large is asked for in smaller parts. */
+/* Hands out the values. After an answer above the limit the same values are requested in smaller
+ * parts. */
 static void take_values(struct fence_group *g, struct fence_op *op, const struct store_reply *reply)
 {
         struct reader in = READER_INIT(reply->value.p, reply->value.len);
@@ -145,7 +146,7 @@ static void take_values(struct fence_group *g, struct fence_op *op, const struct
                 uint64_t len = take_u64(&in);
                 const void *p = take_raw(&in, len);
 
-                /* An empty value is that of a node without a SET. */
+                /* A node without a SET has an empty value. */
                 if (p && len)
                         op->waiter.value(op->waiter.ctx, g->nodes[g->n_fetched % g->n_nodes],
                                          (struct bytes){ p, len });
@@ -164,7 +165,7 @@ static void finish_step(struct fence *f, struct fence_group *g, struct fence_op 
                 fetch_values(f, g, op);
                 return;
         }
-        op->tag = op->set_tag = 0; /* stays the first: what the callback begins comes behind it */
+        op->tag = op->set_tag = 0; /* stays first: operations of the callback queue behind */
         op->waiter.done(op->waiter.ctx, op->status, bytes_of(op->text ? op->text : ""));
         DL_DELETE(g->ops, op);
         if (g->ops)
@@ -197,13 +198,13 @@ static void on_fence_reply(void *ctx, const struct store_reply *reply)
 
         if (!op)
                 return;
-        /* A failed SET fails the fence, but the barrier is awaited: its answer follows. */
+        /* A failed SET fails the fence, but the answer to the barrier is still awaited. */
         if (op->step == STEP_MEETING)
                 note_failure(op, reply);
         if (reply->tag == op->set_tag)
                 return;
         if (op->step == STEP_MEETING) {
-                /* A reply without ranks is for all that are missing. */
+                /* A reply without ranks is for all missing ranks. */
                 n = reply->n_whom ? reply->n_whom : op->n_missing;
                 op->n_missing -= MIN(n, op->n_missing);
                 if (op->n_missing)

@@ -35,7 +35,7 @@ static void place_members(const struct fence *f, struct fence_group *g)
 {
         bool *seen = xcalloc(f->world.n_nodes, sizeof(*seen));
 
-        /* Room for all; few of them are used on a large job. */
+        /* Space for all members; few are local on a large job. */
         g->local = xcalloc(g->n_ranks, sizeof(*g->local));
         for (uint32_t i = 0; i < g->n_ranks; i++) {
                 uint32_t rank = rank_of_group(g, i), node = f->world.node_of_rank[rank];
@@ -86,7 +86,7 @@ struct fence_group *fence_group_add(struct fence *f, const uint32_t *ranks, uint
         return g;
 }
 
-/* Also checks for at least one rank. */
+/* Also false without ranks. */
 static bool are_ranks_ascending(const struct fence *f, const uint32_t *ranks, uint32_t n)
 {
         for (uint32_t i = 0; i < n; i++)
@@ -104,13 +104,13 @@ int fence_group_find(struct fence *f, const uint32_t *ranks, uint32_t n, struct 
                 return 0;
         if (!are_ranks_ascending(f, ranks, n))
                 return -EINVAL;
-        /* Compares members, not names: a hash may be that of another set. */
+        /* Compares members, not names: two sets may have the same hash. */
         LL_FOREACH(f->groups, g)
         {
                 if (g->ranks && g->n_ranks == n && !memcmp(g->ranks, ranks, n * sizeof(*ranks)))
                         break;
         }
-        /* A bound on what a rank can make the agent keep. */
+        /* Limits the memory that a rank can make the agent use. */
         if (!g && f->n_groups >= FENCE_GROUPS_MAX)
                 return -ENOBUFS;
         *ret = g ? g : fence_group_add(f, ranks, n);

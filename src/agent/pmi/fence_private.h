@@ -21,11 +21,11 @@ struct fence_op {
         void *value;
         size_t len;
         uint32_t set_tag, tag; /* of the SET and of the request of the step; 0 = none */
-        uint32_t n_missing;    /* local ranks that the barrier has not answered */
+        uint32_t n_missing;    /* local ranks without an answer to the barrier */
         enum store_status status;
         char *text;         /* of a failure */
         uint32_t n_keys;    /* being fetched */
-        uint32_t fetch_max; /* keys of a request; less after an answer that was too large */
+        uint32_t fetch_max; /* keys of a request; fewer after an answer above the limit */
 };
 
 struct fence_group {
@@ -35,7 +35,7 @@ struct fence_group {
         uint32_t *local, n_local;
         uint32_t *nodes, n_nodes;
         uint32_t n_completed; /* fences */
-        uint64_t n_fetched;   /* values: those of all nodes for each fence, in order */
+        uint64_t n_fetched;   /* values: of all nodes for each fence, in order */
         struct fence_op *ops;
 };
 
@@ -48,9 +48,9 @@ struct fence {
         uint32_t shown_tag; /* of fence_show_wait(); 0 = not shown */
 };
 
-/* Finds or makes the group of @n ranks; NULL = all. The errors are those of fence_begin(). */
+/* Finds or makes the group of @n ranks; NULL = all. Returns the errors of fence_begin(). */
 int fence_group_find(struct fence *f, const uint32_t *ranks, uint32_t n, struct fence_group **ret);
-/* Adds a group that @f does not have yet; @ranks is copied, NULL = all. */
+/* Adds a group missing in @f; @ranks is copied, NULL = all. */
 struct fence_group *fence_group_add(struct fence *f, const uint32_t *ranks, uint32_t n);
-/* Frees a group that is in no list, with its operations. */
+/* Frees a group with its operations; no list may hold the group. */
 void fence_group_free(struct fence_group *g);

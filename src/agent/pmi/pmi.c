@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pmi_receive() cuts a rank's bytes into messages and hands each to pmi1.c or pmi2.c; the first
- * line decides which. The commands that concern more than the rank come back here: barriers, keys,
- * joining and abort.
+ * line decides which. Commands about more than the rank come back here: barriers, keys, joining and
+ * abort.
  *
- * A barrier begins a fence when every rank of the node has entered; keys that were put since the
- * last one are its value. A key that is not here is asked for with a fetch of all values that came
- * with fences since the last fetch, by all ranks together; a key that is not there then is unknown.
- * So keys are exchanged at most once, and barriers without keys cost the store a barrier.
+ * A barrier begins a fence when every rank of the node has entered; the fence's value has the keys
+ * put since the last fence. For a key unknown here, all waiting ranks together fetch the values of
+ * all fences since the last fetch; a key missing even then is unknown. So keys are exchanged at
+ * most once, and barriers without keys cost the store a barrier.
  */
 #include "agent/pmi/pmi.h"
 
@@ -51,8 +51,8 @@ static void on_fence_done(void *ctx, enum store_status status, struct bytes text
                         release_rank(&p->ranks[i], status == STORE_OK ? NULL : failure);
 }
 
-/* Begins a fence when no other rank of the node will come. With a rank that has left, the store
- * answers that a member is missing, after the head has heard of its end. */
+/* Begins a fence when no other rank of the node will come. If a rank has left, the store answers
+ * that a member is missing, after the head has heard of the rank's end. */
 static void begin_fence_if_complete(struct pmi *p)
 {
         struct fence_waiter w = { .done = on_fence_done, .ctx = p };
@@ -99,7 +99,7 @@ static void on_fetched_value(void *ctx, uint32_t node, struct bytes value)
         int r = pmi_keys_merge(&p->keys, value);
 
         if (r < 0)
-                /* The fence goes on: another node's keys may be all that this node asks for. */
+                /* The fence goes on: this node may only need keys of other nodes. */
                 log_line(LOG_WARN, "ignoring PMI keys of node %u: %s", node,
                          r == -ENOSPC ? "they are too many" : "malformed");
 }
@@ -112,7 +112,7 @@ static void on_fetched(void *ctx, enum store_status status, struct bytes text)
         if (status != STORE_OK)
                 log_line(LOG_WARN, "cannot fetch PMI keys: %.*s", (int)text.len,
                          (const char *)text.p);
-        /* All ranks are answered after one fetch, each with the key found or not. */
+        /* All ranks are answered after a fetch, each with the key found or not. */
         for (uint32_t i = 0; i < p->n_ranks; i++) {
                 struct pmi_rank *r = &p->ranks[i];
                 CLEANUP(free_textp) char *key = NULL;
@@ -131,7 +131,7 @@ void pmi_ask_key(struct pmi_rank *r, const char *key)
         struct fence_waiter w = waiter;
         struct pmi *p = r->pmi;
 
-        /* Keys of the protocol itself (PMI_) are never put by ranks, so no fetch can find one. */
+        /* Ranks never put keys of the protocol (PMI_), so a fetch would find nothing. */
         if (pmi_keys_get(&p->keys, key) || !strncmp(key, "PMI_", 4) ||
             !(p->fetching || fence_has_unfetched(p->fence))) {
                 tell_value(r, key);
@@ -150,7 +150,7 @@ int pmi_put(struct pmi_rank *r, const char *key, const char *value)
 {
         if (strchr(key, '\n') || strchr(value, '\n')) /* would be two lines of PMI-1 */
                 return -EINVAL;
-        r->has_put = true; /* tells a barrier that exchanges keys from one at the end */
+        r->has_put = true; /* so the next barrier exchanges keys */
         return !strncmp(key, "PMI_", 4) ? -EPERM : pmi_keys_put(&r->pmi->keys, key, value);
 }
 
@@ -206,7 +206,7 @@ void pmi_send(struct pmi_rank *r, const struct buf *bytes)
 /* Takes the first message of the rank's bytes; 0: none is whole, 1: taken. */
 static int take_pmi_message(struct pmi_rank *r)
 {
-        /* The first line is one of PMI-1, also of a client that goes on with PMI-2. */
+        /* The first line is always PMI-1, even if the client continues with PMI-2. */
         bool version2 = r->state == PMI_OPENING2 || r->state == PMI_READY2;
         CLEANUP(free_textp) char *text = NULL;
         size_t len, all;
@@ -266,7 +266,7 @@ void pmi_left(struct pmi *p, uint32_t index)
         if (r->wait == PMI_WAIT_BARRIER && !p->in_fence)
                 p->n_in_barrier--;
         r->wait = PMI_WAIT_NONE;
-        /* This may have been the last one the others wait for. */
+        /* All ranks left in the barrier may have waited for this rank. */
         begin_fence_if_complete(p);
 }
 
@@ -302,9 +302,9 @@ bool pmi_is_unused(const struct pmi *p, uint32_t index)
         return p->ranks[index].state == PMI_NEW;
 }
 
-/* --- published names: MPI_Publish_name() and its kin, over the store -------------------------- */
+/* --- published names: MPI_Publish_name() and similar calls, over the store -------------------- */
 
-/* Tags are indices of ranks: each has at most one request. */
+/* Tags are indices of ranks: a rank has at most one request. */
 static void on_name_reply(void *ctx, const struct store_reply *reply)
 {
         struct reader in = READER_INIT(reply->value.p, reply->value.len);
@@ -350,7 +350,7 @@ void pmi_ask_name(struct pmi_rank *r, uint8_t op, const char *name, const char *
         relay_request(r->pmi->names, &req);
 }
 
-/* A client of its own, because published names outlive the rank that published them. */
+/* Creates a client of the engine's own: a published name outlives the rank. */
 static struct relay_client *create_name_client(struct pmi *p)
 {
         /* May use keys of hnlaunch's own. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PMI-1: a line is a command, or one of the lines of a spawn up to "endcmd"
+ * PMI-1: a line is a command, or a line of a spawn up to "endcmd"
  *
- * Answers give rc=0 or rc=1 with a msg of one word. Clients look at rc in the answer to init, and
- * in those that may fail. Answers have no backslash: newer clients take it for an escape.
+ * Answers give rc=0 or rc=1 with a msg of a single word. Clients read rc in the answer to init, and
+ * in answers of commands that may fail. Answers have no backslash: newer clients take a backslash
+ * for an escape.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -35,7 +36,7 @@ static void answer_line(struct pmi_rank *r, const char *fmt, ...)
         pmi_send(r, &line);
 }
 
-/* A msg is one word, so the text of the failure stays here. */
+/* A msg is a single word, so the text of the failure stays here. */
 void pmi1_release(struct pmi_rank *r, const char *failure)
 {
         answer_line(r,
@@ -69,7 +70,8 @@ static bool take_init(struct pmi_rank *r, const struct pmi_command *c)
 {
         int version;
 
-        /* A client offers its highest version; a refusal names the version served. */
+        /* A client offers the highest version known to the client; a refusal names the version
+         * served. */
         if (!pmi_find_number(c, "pmi_version", &version))
                 return false;
         if (version != 1 && (version != 2 || r->pmi->only_version1)) {
@@ -113,7 +115,7 @@ static bool take_get_universe(struct pmi_rank *r, const struct pmi_command *c UN
 static bool take_put(struct pmi_rank *r, const struct pmi_command *c)
 {
         const char *key = pmi_find_field(c, "key"), *value = pmi_find_field(c, "value");
-        /* An empty value is one, too. */
+        /* An empty value counts as a value. */
         int ret = key ? pmi_put(r, key, value ? value : "") : -EINVAL;
 
         if (ret == 0)
@@ -132,7 +134,7 @@ static bool take_get(struct pmi_rank *r, const struct pmi_command *c)
 
         if (!key)
                 return false;
-        /* Not one of the keys: the launcher tells it, and no node puts it. */
+        /* The launcher knows the mapping; no node puts this key. */
         if (!strcmp(key, "PMI_process_mapping"))
                 pmi1_tell_value(r, *r->pmi->mapping ? r->pmi->mapping : NULL);
         else
@@ -187,7 +189,8 @@ static bool take_spawn(struct pmi_rank *r, const struct pmi_command *c UNUSED)
         return true;
 }
 
-/* One "key=value" of a spawn, or its end: the last of the programs is answered for all. */
+/* Takes a line "key=value" of a spawn, or its end: the end of the last program brings the answer
+ * for all programs. */
 static bool take_spawn_line(struct pmi_rank *r, const char *text)
 {
         if (!strncmp(text, "totspawns=", 10)) {
@@ -251,8 +254,8 @@ void pmi_begin(struct pmi *p, uint32_t index)
 {
         struct pmi_rank *r = &p->ranks[index];
 
-        buf_finish(&r->in); /* what an earlier connection left */
-        /* Four lines in one answer, as MPICH's client reads them. */
+        buf_finish(&r->in); /* remains of an earlier connection */
+        /* A single answer of four lines, for the reader in MPICH's client. */
         answer_line(r, "cmd=initack rc=0\ncmd=set size=%u\ncmd=set rank=%u\ncmd=set debug=0",
                     p->world.n_ranks, r->rank);
 }

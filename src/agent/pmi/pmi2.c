@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PMI-2: a body is a command; "thrid" of a request comes back in its answer
+ * PMI-2: a body is a command; the answer repeats "thrid" of the request
  *
  * The answer to NAME is "cmd=NAME-response;...;rc=0;", or rc=1 with an errmsg. Truth values are
  * TRUE and FALSE; Slurm's client takes no others.
@@ -17,7 +17,7 @@
 
 static void answer_body(struct pmi_rank *r, const char *name, const char *fmt, ...) PRINTF(3, 4);
 
-/* Answers "cmd=NAME-response;", the thread if one was named, and the rest. */
+/* Answers "cmd=NAME-response;", the thread if the request named a thread, and the rest. */
 static void answer_body(struct pmi_rank *r, const char *name, const char *fmt, ...)
 {
         CLEANUP(buf_finish) struct buf body = BUF_INIT, message = BUF_INIT;
@@ -31,7 +31,7 @@ static void answer_body(struct pmi_rank *r, const char *name, const char *fmt, .
         if (r->thread)
                 buf_printf(&body, "thrid=%s;", r->thread);
         buf_appends(&body, rest);
-        /* Clients read six characters; a number to the right is one of the two forms. */
+        /* Clients read six characters; a right-aligned number is allowed. */
         buf_printf(&message, "%*zu", PMI2_LENGTH_SIZE, buf_len(&body));
         buf_append(&message, buf_data(&body), buf_len(&body));
         pmi_send(r, &message);
@@ -65,7 +65,7 @@ void pmi2_tell_value(struct pmi_rank *r, const char *value)
         answer_value(r, "kvs-get", value);
 }
 
-/* Clients differ in the field in which they look for the port, so both are sent. */
+/* Sends the port in two fields: some clients read the first, some the second. */
 void pmi2_tell_name(struct pmi_rank *r, bool good, const char *port)
 {
         const char *name = r->asked == STORE_SET     ? "name-publish"
@@ -130,8 +130,8 @@ static bool take_kvs_fence(struct pmi_rank *r, const struct pmi_command *c UNUSE
         return true;
 }
 
-/* Answers the ranks of the node that wait for @key of the node. Each waiting rank gets the answer
- * to its own request (thrid). */
+/* Answers the ranks of the node that wait for @key of the node. Each waiting rank gets an answer
+ * with the thrid of its own request. */
 static void wake_node_key(struct pmi *p, const char *key)
 {
         for (uint32_t i = 0; i < p->n_ranks; i++) {
@@ -267,7 +267,7 @@ bool pmi2_take(struct pmi_rank *r, char *text, size_t len)
             (r->wait != PMI_WAIT_NONE && strcmp(c.name, "abort") != 0) ||
             (r->state == PMI_OPENING2) != !strcmp(c.name, "fullinit"))
                 return false;
-        /* Kept until the answer, which may come later: a rank has one request at a time. */
+        /* Kept until the answer, which may come later: a rank has a single request at a time. */
         thread = pmi_find_field(&c, "thrid");
         free(r->thread);
         r->thread = thread ? xstrdup(thread) : NULL;

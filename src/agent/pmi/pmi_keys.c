@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A hash table of names and values, and a list of what was put here since the last fence. A key
- * put twice is twice in the list, and the later value wins at every node, because pmi_keys_merge()
- * goes through the list in order. Sizes are counted against PMI_KEYS_BYTES_MAX before memory is
- * taken.
+ * A hash table of names and values, and a list of keys put here since the last fence. A key put
+ * twice is twice in the list, and the later value wins at every node, because pmi_keys_merge() goes
+ * through the list in order. Sizes are counted against PMI_KEYS_BYTES_MAX before memory is
+ * allocated.
  */
 #include "agent/pmi/pmi_keys.h"
 
@@ -26,7 +26,7 @@ static int set_pmi_key(struct pmi_keys *k, const char *name, size_t name_len, co
                        size_t value_len)
 {
         struct pmi_key *e;
-        /* The sum as it would be afterwards; nothing changes when it is too large. */
+        /* The later sum; a sum above the limit changes nothing. */
         size_t bytes = k->bytes;
 
         if (!name_len || name_len > PMI_KEY_MAX)
@@ -53,7 +53,7 @@ int pmi_keys_put(struct pmi_keys *k, const char *key, const char *value)
         size_t key_len = strlen(key), value_len = strlen(value);
         int r;
 
-        /* The pending keys travel as one value of the store. 8: two lengths. */
+        /* The pending keys travel as a single value of the store. 8: two lengths. */
         if (buf_len(&k->pending) + key_len + value_len + 8 > STORE_VALUE_MAX)
                 return -ENOSPC;
         r = set_pmi_key(k, key, key_len, value, value_len);
@@ -82,7 +82,7 @@ int pmi_keys_merge(struct pmi_keys *k, struct bytes pending)
                 const char *key = take_bytes(&in, PMI_KEY_MAX, &key_len);
                 const char *value = take_bytes(&in, STORE_VALUE_MAX, &value_len);
 
-                /* Names and values are texts here; a NUL would cut them. */
+                /* Names and values are texts here; a NUL would end a text early. */
                 if (in.failed || memchr(key, '\0', key_len) || memchr(value, '\0', value_len))
                         return -EPROTO;
                 r = set_pmi_key(k, key, key_len, value, value_len);

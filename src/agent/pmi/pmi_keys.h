@@ -2,9 +2,9 @@
 /*
  * PMI_keys: the key-value space of PMI as a node knows it
  *
- * What local ranks put is there at once, and pending until the next fence takes it to the other
- * nodes; what those put is merged in when it is fetched. A later value of a key replaces the
- * earlier one.
+ * Keys put by local ranks are readable at once, and pending until the next fence takes the keys to
+ * the other nodes. Keys of other nodes are merged after a fetch. A later value of a key replaces
+ * the earlier value.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The file is written once per job and node, before ranks of PMI-1 start; later calls find it. Its
- * folder also takes the session files and shared memory of Open MPI, so all goes with the job's
- * folder.
+ * The file is written once per job and node, before ranks of PMI-1 start; later calls find the
+ * file. The same folder takes the session files and shared memory of Open MPI, so all are removed
+ * with the job's folder.
  */
 #include "agent/pmi/pmi_library_file.h"
 
@@ -29,7 +29,7 @@ void pmi_library_write(const char *job_dir)
         CLEANUP(fd_closep) int fd = -1;
         int r = mkdir(folder, 0700) < 0 && errno != EEXIST ? -errno : 0;
 
-        /* Another call may have written it. */
+        /* Another call may have written the file. */
         if (r == 0 && (fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0500)) < 0)
                 r = -errno;
         if (fd >= 0)
@@ -41,9 +41,9 @@ void pmi_library_write(const char *job_dir)
         log_line(LOG_INFO, "no PMI-1 for Open MPI: cannot write %s: %s", path, strerror(-r));
 }
 
-/* A number of the attempt, because segments of shared memory are named after it: the FNV-1a hash of
- * its names (Fowler, Noll, Vo; draft-eastlake-fnv). Open MPI 4.1.4 loses the highest bit of the
- * lower half in what it takes for the job of another rank. */
+/* Returns a number of the attempt, because Open MPI names segments of shared memory after the
+ * number: the FNV-1a hash of the attempt's names (Fowler, Noll, Vo; draft-eastlake-fnv). Open MPI
+ * 4.1.4 loses the highest bit of the lower half in the number of the job of another rank. */
 static uint32_t number_attempt(const struct launch_order *l)
 {
         uint32_t hash = 2166136261;

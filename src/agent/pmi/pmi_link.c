@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Answers are written at once: a client has one question at a time and the answer is smaller than
- * the socket's buffer, so a client whose socket is full does not read and loses its connection.
- * Closing is deferred by libuv; the object is freed with the last handle.
+ * the socket's buffer, so a full socket shows a client that does not read; the client loses its
+ * connection. Closing is deferred by libuv; the last handle frees the object.
  *
- * A connection is the agent's end of a socket pair, or one that came to the port (pmi_port.h). A
- * rank has one at a time; at the port, a program that finalized makes room for the next one.
+ * A connection is the agent's end of a socket pair, or was accepted at the port (pmi_port.h). A
+ * rank has one connection at a time; at the port, a program that finalized makes room for the next.
  */
 #include "agent/pmi/pmi_link.h"
 
@@ -26,9 +26,9 @@
 #include "base/memory.h"
 
 enum {
-        FIRST_FD = 20, /* scripts use numbers below 10, shells those from 10 on */
+        FIRST_FD = 20, /* scripts use numbers below 10, shells from 10 on */
         READ_SIZE = 16 << 10,
-        LAST_WORDS = 64, /* reads of what an ended rank has sent */
+        LAST_WORDS = 64, /* reads of the remaining bytes of an ended rank */
         LATE_MS = 1000,  /* a wait for another rank of the node is shown to the head */
         MAPPING_SIZE = 1024,
 };
@@ -63,7 +63,7 @@ struct pmi_link {
         char address[INET_ADDRSTRLEN]; /* this node towards rank 0's; "" = not known, or one node */
 };
 
-/* Every handle and the owner hold a reference; the last one frees. */
+/* Every handle and the owner hold a reference; the last reference frees. */
 static void unref_pmi_link(struct pmi_link *link)
 {
         if (--link->handles > 0)
@@ -116,7 +116,7 @@ static void send_to_pmi_client(void *ctx, uint32_t index, const void *bytes, siz
                 disconnect_client(k);
 }
 
-/* Hands bytes to the engine; a rank that breaks a rule loses its connection. */
+/* Hands bytes to the engine. A rank loses its connection by breaking a rule. */
 static void take_pmi_bytes(struct pmi_client *k, const void *bytes, size_t len)
 {
         struct pmi_link *link = k->link;
@@ -145,7 +145,7 @@ static void on_pmi_read(uv_stream_t *s, ssize_t n, const uv_buf_t *from)
 
         if (n > 0)
                 take_pmi_bytes(c->client, from->base, (size_t)n);
-        else if (n < 0) /* its process, if it ends, is reported first: pmi_link_end() */
+        else if (n < 0) /* an end of the process is reported first: pmi_link_end() */
                 disconnect_client(c->client);
 }
 
@@ -157,7 +157,7 @@ static struct pmi_client *find_pmi_client(struct pmi_link *link, uint32_t rank)
         return NULL;
 }
 
-/* Makes @fd, a socket, the connection of the rank. It is closed when that fails. */
+/* Makes the socket @fd the connection of the rank; closes @fd on failure. */
 static int connect_client(struct pmi_client *k, int fd, bool is_tcp)
 {
         struct pmi_conn *c = xcalloc(1, sizeof(*c));
@@ -240,14 +240,14 @@ void pmi_link_each(const struct pmi_link *link,
         }
 }
 
-/* Reads what is in the socket now. */
+/* Reads the bytes in the socket now. */
 static void catch_up_pmi(struct pmi_client *k)
 {
         char bytes[READ_SIZE];
         uv_os_fd_t fd;
         ssize_t n = 1;
 
-        /* A limit, because a process that inherited the socket may go on writing. */
+        /* A limit, because another process with the same socket may go on writing. */
         for (int i = 0; i < LAST_WORDS && n > 0 && k->conn; i++) {
                 if (uv_fileno(&k->conn->handle, &fd) < 0)
                         return;
@@ -282,8 +282,8 @@ enum rank_mpi pmi_link_end(struct pmi_link *link, uint32_t rank)
                                                       : RANK_MPI_FINALIZED;
 }
 
-/* A connection at the port. One that a program has left open after it finalized, or that is closed
- * at the other end, gives way. */
+/* Takes a connection at the port. An older connection of the rank gives way if its program has
+ * finalized, or if the other end is closed. */
 static int claim_rank(void *ctx, int fd, char *line, size_t len, struct error *why)
 {
         struct pmi_link *link = ctx;
@@ -322,8 +322,8 @@ static bool is_map_of_order(const struct pmi_link *link, const struct launch_ord
         return n;
 }
 
-/* Finds the address from which this node reaches @to, by its routes; no packet is sent. Only IPv4:
- * MPICH looks a name up as IPv4 unless it is told otherwise. */
+/* Finds the address from which this node reaches @to, by the node's routes; no packet is sent. Only
+ * IPv4: by default, MPICH resolves a name as IPv4. */
 static void find_own_address(const char *to, char *ret, size_t size)
 {
         /* Any port will do: connect() of UDP only looks for a route. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An accepted connection is judged by its owner and then waits for its first line. The line goes to
- * the callee with a duplicate of the descriptor, because libuv cannot pass a handle on; the handle
- * is closed in any case. Every handle counts in @handles; the last close callback frees the object.
+ * An accepted connection is checked for its owner and then waits for the first line. The line goes
+ * to the callee with a duplicate of the descriptor, because libuv cannot pass a handle on; the
+ * handle is closed in any case. Every handle counts in @handles; the last close callback frees the
+ * object.
  */
 #include "agent/pmi/pmi_port.h"
 
@@ -24,10 +25,11 @@
 #include "base/macros.h"
 #include "base/memory.h"
 
-/* All ranks of a node may connect in one moment. A flood of refusals is logged in part only. */
+/* All ranks of a node may connect at the same time. The log gets only the first refusals of a
+ * flood. */
 enum { CLIENTS_BACKLOG = 4096, REFUSALS_TOLD = 8 };
 
-/* A connection without its first line. */
+/* A connection before the first line. */
 struct pmi_newcomer {
         uv_tcp_t tcp; /* .data = this */
         struct pmi_newcomer *prev, *next;
@@ -114,11 +116,11 @@ static void on_newcomer_alloc(uv_handle_t *h, size_t suggested UNUSED, uv_buf_t 
 {
         struct pmi_newcomer *c = h->data;
 
-        /* One byte is left for the NUL. */
+        /* The last byte is for the NUL. */
         *ret = uv_buf_init(c->line + c->len, (unsigned)(PMI_PORT_LINE_MAX - c->len));
 }
 
-/* A client waits for the answer, so nothing follows its first line. */
+/* A client waits for the answer, so nothing follows the first line. */
 static void on_newcomer_read(uv_stream_t *s, ssize_t n, const uv_buf_t *from UNUSED)
 {
         struct pmi_newcomer *c = s->data;
@@ -159,7 +161,7 @@ static void on_newcomer(uv_stream_t *listener, int status)
 
         if (status < 0)
                 return;
-        /* The oldest gives way: a client sends its first line at once. */
+        /* The oldest is refused: a client sends the first line at once. */
         if (p->n_waiting == PMI_PORT_WAITING_MAX)
                 refuse_newcomer(p->waiting, "too many connections wait");
         c = xcalloc(1, sizeof(*c));
@@ -205,7 +207,7 @@ static int listen_for_clients(struct pmi_port *p)
         if (fd < 0)
                 return fd;
         p->number = ntohs(addr.sin_port);
-        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)); /* connections inherit it */
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)); /* connections inherit this */
         r = uv_tcp_open(&p->listener, fd);
         if (r < 0)
                 fd_close(fd);

@@ -37,7 +37,7 @@ struct pmi_rank {
         enum pmi_state state;
         enum pmi_wait wait;
         bool left, aborted;
-        bool has_put;  /* a key since its last barrier */
+        bool has_put;  /* a key since the last barrier */
         char *key;     /* awaited */
         char *thread;  /* "thrid" of the request, to be given back */
         uint8_t asked; /* about a name: enum store_op */
@@ -66,7 +66,7 @@ typedef bool pmi_handler(struct pmi_rank *r, const struct pmi_command *c);
 
 /* pmi.c */
 
-/* Tells the head that the rank has joined. */
+/* Reports to the head that the rank has joined. */
 void pmi_join(struct pmi_rank *r);
 /* Tells the head to end the job with the exit code of the command. */
 bool pmi_abort(struct pmi_rank *r, const struct pmi_command *c);
@@ -79,7 +79,7 @@ void pmi_ask_key(struct pmi_rank *r, const char *key);
 int pmi_put(struct pmi_rank *r, const char *key, const char *value);
 void pmi_send(struct pmi_rank *r, const struct buf *bytes);
 
-/* pmi1.c, pmi2.c: take a message; answer what was waited for. A NULL @value or @port: none. */
+/* pmi1.c, pmi2.c: take a message; send an awaited answer. A NULL @value or @port: none. */
 bool pmi1_take(struct pmi_rank *r, char *text, size_t len);
 void pmi1_release(struct pmi_rank *r, const char *failure);
 void pmi1_tell_value(struct pmi_rank *r, const char *value);
@@ -89,5 +89,6 @@ void pmi2_release(struct pmi_rank *r, const char *failure);
 void pmi2_tell_value(struct pmi_rank *r, const char *value);
 void pmi2_tell_name(struct pmi_rank *r, bool good, const char *port);
 
-/* Publishes @port as @name, or with STORE_FETCH looks @name up, or with STORE_DELETE removes it. */
+/* Publishes @port as @name, or with STORE_FETCH finds the port of @name, or with STORE_DELETE
+ * removes @name. */
 void pmi_ask_name(struct pmi_rank *r, uint8_t op, const char *name, const char *port);

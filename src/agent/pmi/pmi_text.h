@@ -33,8 +33,7 @@ struct pmi_command {
 /* Parse @text in place, without the LF or the length. -EPROTO: a NUL inside, no cmd= (or, in
  * PMI-1, mcmd=) in front, a field without a name, or too many fields. In PMI-1, "value=" and
  * "message=" take the rest of the line, and a word without "=" belongs to the value before: values
- * may contain spaces. In PMI-2, ";;" is no separator
- * and stays in the value as it is. */
+ * may contain spaces. In PMI-2, ";;" is no separator and stays in the value. */
 int pmi1_parse(struct pmi_command *c, char *text, size_t len);
 int pmi2_parse(struct pmi_command *c, char *text, size_t len);
 
@@ -43,7 +42,8 @@ const char *pmi_find_field(const struct pmi_command *c, const char *key);
 /* Reads a decimal number of a field; false: none, or no number of an int. */
 bool pmi_find_number(const struct pmi_command *c, const char *key, int *ret);
 
-/* Finds the first whole message in @in: returns 1 with its @ret_begin and @ret_len in the buffer
- * and the bytes to consume in @ret_all; 0: not whole yet; -EPROTO: too long, or no length. */
+/* Finds the first whole message in @in: returns 1 with @ret_begin and @ret_len of the message in
+ * the buffer and the bytes to consume in @ret_all; 0: not whole yet; -EPROTO: too long, or no
+ * length. */
 int pmi1_frame(const struct buf *in, size_t *ret_len, size_t *ret_all);
 int pmi2_frame(const struct buf *in, size_t *ret_len, size_t *ret_all);
