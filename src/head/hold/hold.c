@@ -4,13 +4,13 @@
  * keeps the connection: the run has the nodes until the connection ends, and gets a line for each
  * change:
  *
- *   {"nodes": [0, 3]}             agents, a descriptor each, in this order
- *   {"absent": [1], "why": ...}   the run is to connect to these itself
- *   {"lost": 0, "fact": ...}      the hold has lost a node that the run has
+ *   {"nodes": [0, 3]}              agents, a descriptor each, in this order
+ *   {"absent": [1], "why": ...}    the run must connect to these nodes
+ *   {"lost": 0, "fact": ...}       the hold has lost a node of the run
  *
- * Numbers count the hosts of the request. A node whose next agent is still being prepared is given
- * when that is ready. A run that has just ended may not have been noticed yet: a node is in use
- * only while its run's connection is open.
+ * Numbers count the hosts of the request. While the agent of a node is being prepared, the node is
+ * granted later, when the agent is ready. The hold may not have noticed yet that a run has ended: a
+ * node is in use only while the connection of its run is open.
  */
 #include "head/hold/hold.h"
 
@@ -37,8 +37,8 @@
 #include "wire/env_names.h"
 #include "wire/msg.h"
 
-/* What is left of an import that has begun is not longer than the import in the ranks; but it may
- * hang where the run would not. */
+/* A run waits no longer for prepared interpreters: the rest of a begun import takes no longer than
+ * an import in the ranks, unless the import hangs, and then the ranks need not hang. */
 enum { PATIENCE_MS = 60000 };
 
 enum { REQUEST_MAX = 16 << 20, CLIENTS_MAX = 256, BACKLOG = 64, READ_SIZE = 16 << 10 };
@@ -50,7 +50,7 @@ struct hold_client {
         struct buf in;
         uint64_t number; /* never used again */
         char *run;       /* has taken nodes; NULL = not */
-        bool patient;    /* waits for interpreters that are being prepared */
+        bool patient;    /* waits for interpreters still being prepared */
 };
 
 /* A host of the hold. */
@@ -58,9 +58,9 @@ struct held_node {
         struct hold_client *user; /* NULL = no run has the node */
         size_t number;            /* of the host in the run's request */
         bool waits;               /* the run waits for the agent */
-        /* The spare agent has got WARM; has answered; has interpreters. */
+        /* The spare agent has got WARM; has answered WARM; has prepared interpreters. */
         bool ordered, warmed, warm;
-        char *refusal; /* why it has none, until the hold is ready */
+        char *refusal; /* why the node has no interpreters, kept until the hold is ready */
 };
 
 struct hold {
@@ -77,7 +77,7 @@ struct hold {
         size_t n_clients, n_runs;
         uint64_t last_number;
         int64_t idle_ns; /* clock_ns() of the end of the last run, or of the start */
-        size_t n_ready;  /* of the first hosts, since the start */
+        size_t n_ready;  /* of the first hosts: settled since the start */
         bool released, closing;
         int open; /* handles not yet closed, and the struct */
 };
@@ -101,7 +101,7 @@ static void on_idle(uv_timer_t *t)
         h->config.ended(h->config.ctx, "no run has used it");
 }
 
-/* Nothing uses the hold from now on. */
+/* Starts the idle time if no run uses the hold; a released hold ends instead. */
 static void begin_idle(struct hold *h)
 {
         h->idle_ns = clock_ns();
@@ -115,8 +115,8 @@ static void begin_idle(struct hold *h)
 
 /* --- before a run ----------------------------------------------------------------------------- */
 
-/* No run has node @i: its spare agent, if ready, prepares interpreters. During a run the import
- * would take processors from the ranks. */
+/* Lets the spare agent of node @i prepare interpreters if the agent is ready. Only for a node
+ * without a run: during a run the import would take processors from the ranks. */
 static void use_leisure(struct hold *h, size_t i)
 {
         CLEANUP(buf_finish) struct buf frame = BUF_INIT;
@@ -184,7 +184,7 @@ static int client_fd(const struct hold_client *c)
         return fd;
 }
 
-/* Sends a line, which is taken, with descriptors, which are closed. */
+/* Sends @line, and drops the reference; passes the descriptors, and closes them here. */
 static void send_to_client(struct hold_client *c, json_t *line, const int *fds, size_t n)
 {
         CLEANUP(free_textp) char *text = json_dump_plain(line, JSON_COMPACT);
@@ -205,7 +205,7 @@ static void refuse_client(struct hold_client *c, json_t *answer)
 
 /* --- nodes for a run -------------------------------------------------------------------------- */
 
-/* Sent to a run together. */
+/* Grants that are sent to a run together. */
 struct grants {
         struct hold_client *to;
         json_t *nodes, *absent;
@@ -250,7 +250,7 @@ static void grant_node(struct hold *h, size_t i, struct grants *g)
                 send_grants(g);
 }
 
-/* The agent of node @i may be the one that a run waits for. */
+/* Gives the agent of node @i to the run that waits for the node. */
 static void grant_waited(struct hold *h, size_t i)
 {
         struct grants g = { .to = h->v[i].user };
@@ -293,7 +293,7 @@ static void on_spare_frame(void *ctx, size_t i, const struct frame *f)
                 grant_waited(h, i);
 }
 
-/* Runs that still wait start without prepared interpreters. */
+/* Lets the waiting runs start without prepared interpreters. */
 static void on_patience_over(uv_timer_t *t)
 {
         struct hold *h = t->data;
@@ -313,7 +313,8 @@ static bool is_word_prepared(const struct hold *h, const char *program)
 
 static void tell_agent_end(struct hold *h, size_t i, const struct link_failure *why);
 
-/* In the words of ssh: an agent of the hold ends as one of a login. */
+/* Reports the end of an agent in the words of ssh, as the end of an agent started by a login is
+ * reported. */
 static void on_agent_ended(void *ctx, size_t i, uint64_t run, int status)
 {
         struct link_failure why = { .phase = LINK_OPEN, .cause = LINK_ENDED };
@@ -365,7 +366,7 @@ static int find_hosts(struct hold *h, const json_t *hosts, size_t *to, json_t **
         return 0;
 }
 
-/* A run wants agents on all hosts of the request, or none. */
+/* Gives a run the agents of all hosts of the request, or refuses the request. */
 static void give_nodes(struct hold_client *c, const json_t *request)
 {
         struct hold *h = c->hold;
@@ -496,7 +497,7 @@ static void on_client_alloc(uv_handle_t *handle, size_t size UNUSED, uv_buf_t *r
         *ret = uv_buf_init(room, room ? READ_SIZE : 0);
 }
 
-/* A run says nothing more behind the request, until the end. */
+/* Reads the request of a client. Nothing follows a request but the end of the connection. */
 static void on_client_read(uv_stream_t *s, ssize_t n, const uv_buf_t *b UNUSED)
 {
         struct hold_client *c = s->data;
@@ -552,7 +553,7 @@ static void on_hold_connection(uv_stream_t *listener, int status)
 
 /* --- life cycle ------------------------------------------------------------------------------- */
 
-/* Lists the hosts that take part. */
+/* Lists the hosts of the hold: all but this machine. */
 static json_t *list_held_hosts(const struct hosts *hosts, json_t *list)
 {
         json_t *names = json_object();
@@ -589,7 +590,7 @@ static int refuse_second(const json_t *answer, struct error *err)
         return -EADDRINUSE;
 }
 
-/* Listens at @path, unless another hold does. 0 or -errno with @err. */
+/* Listens at @path, unless another hold listens there. 0 or -errno with @err. */
 static int listen_for_runs(struct hold *h, const char *key, struct error *err)
 {
         json_t *other = NULL;
@@ -605,7 +606,7 @@ static int listen_for_runs(struct hold *h, const char *key, struct error *err)
         }
         if (err->code == ECONNREFUSED) {
                 unlink(h->path);
-                /* The folder goes with the last stale socket. */
+                /* Removing the last stale socket removes the folder, so make it again. */
                 free(hold_socket_path(key, true, err));
         }
         r = uv_pipe_bind(&h->listener, h->path);
@@ -644,7 +645,7 @@ struct hold *hold_open(uv_loop_t *loop, const struct hold_nodes *nodes, const st
         h->path = hold_socket_path(key, true, err);
         if (!h->path || listen_for_runs(h, key, err) < 0) {
                 free(h->path);
-                h->path = NULL; /* of another hold */
+                h->path = NULL; /* the socket of another hold */
                 hold_close(h);
                 hold_free(h);
                 return NULL;
@@ -656,7 +657,7 @@ struct hold *hold_open(uv_loop_t *loop, const struct hold_nodes *nodes, const st
         return h;
 }
 
-/* Whether nothing is awaited of node @i. */
+/* Whether node @i has an agent, with interpreters if wanted, or will have none. */
 static bool is_node_settled(const struct hold *h, size_t i)
 {
         enum prepared_state state = prepared_state(h->agents, i);
@@ -666,8 +667,8 @@ static bool is_node_settled(const struct hold *h, size_t i)
         return state == PREPARED_READY && (!h->config.warm || h->v[i].warmed || h->v[i].user);
 }
 
-/* Returns the next step after the refusal @why of node @i: a failed import can be repeated there by
- * hand, "try there: python3 -c 'import a, b'". */
+/* Returns the next step after the refusal @why of node @i. For a failed import: the same import as
+ * a command, "try there: python3 -c 'import a, b'". */
 static char *format_next_step(const struct hold *h, size_t i, const char *why)
 {
         const struct warm_order *m = h->config.warm;
@@ -690,7 +691,8 @@ static char *format_next_step(const struct hold *h, size_t i, const char *why)
         return xasprintf("try there: %s", command);
 }
 
-/* Warns once of each reason, with its nodes, when the hold is ready; later ones would repeat it. */
+/* Warns of each reason once, with the nodes, when the hold is ready; later refusals would repeat
+ * the reasons. */
 static void tell_refusals(struct hold *h)
 {
         size_t n_hosts = h->config.hosts->n, *same = xcalloc(n_hosts + 1, sizeof(*same));
@@ -750,7 +752,7 @@ void hold_lose_node(struct hold *h, size_t i, const struct link_failure *why)
                                                      .cause = LINK_ENDED,
                                                      .fact = "connection lost" };
 
-        /* The reason first: the end of the stream has none. */
+        /* The reason first: the end of the stream brings none. */
         if (h->v[i].user && !h->v[i].waits)
                 tell_agent_end(h, i, why ? why : &unknown);
         prepared_lost(h->agents, i);
@@ -768,7 +770,7 @@ void hold_close(struct hold *h)
         if (h->path) {
                 CLEANUP(free_textp) char *folder = hold_socket_folder();
 
-                /* Only the last hold finds empty folders. */
+                /* Succeeds in the last hold only: the folders are empty then. */
                 if (rmdir(folder) == 0) {
                         *strrchr(folder, '/') = '\0';
                         rmdir(folder);

@@ -2,7 +2,7 @@
 /*
  * Hold: agents that wait for runs, in the process of `hnlaunch hold`
  *
- * Listens for runs of the same user (head/hold/hold_socket.h), and gives prepared agents to each
+ * Listens for runs of the same user (head/hold/hold_socket.h), and gives each run prepared agents
  * (head/hold/prepared.h). A node serves one run at a time. Loop's thread only.
  */
 #pragma once
@@ -22,7 +22,7 @@ struct hold_config {
         const char *id;
         const struct hosts *hosts;
         json_t *settings; /* hold_match_settings(); lent */
-        int64_t idle_ms;  /* the hold ends after so much time without a run; DURATION_NEVER */
+        int64_t idle_ms;  /* the hold ends after this time without a run; DURATION_NEVER */
         int64_t start_ns; /* clock_ns() of the start */
         /* Prepared on each node before a run, apart from the slots; lent. NULL = nothing. */
         const struct warm_order *warm;
@@ -33,13 +33,13 @@ struct hold_config {
         void *ctx;
 };
 
-/* Listens for runs, and prepares agents on the @nodes, one for each host; hosts of this machine
- * take no part. All is borrowed. NULL with @err: HN_HOLD_EXISTS, such a hold is there already, or
- * HN_HOLD_SILENT, it does not answer. */
+/* Listens for runs, and prepares agents on the @nodes, one for each host but hosts of this machine.
+ * All is borrowed. NULL with @err: HN_HOLD_EXISTS, a hold with the same settings and hosts exists,
+ * or HN_HOLD_SILENT, that hold does not answer. */
 struct hold *hold_open(uv_loop_t *loop, const struct hold_nodes *nodes, const struct hold_config *c,
                        struct error *err);
-/* Whether an agent is prepared on each node, with interpreters or the reason why not; lost nodes
- * aside. */
+/* Whether each node, unless lost, has a prepared agent, with interpreters or with the reason of
+ * their absence. */
 bool hold_is_ready(struct hold *h);
 /* Takes a TUNNEL of node @i. Negative with @err: malformed. */
 int hold_receive(struct hold *h, size_t i, const struct frame *f, struct error *err);

@@ -40,14 +40,14 @@ static void set_file(json_t *j, const char *name, const char *path)
         json_object_set_new(j, name, json_text(text));
 }
 
-/* A text, if it is given. */
+/* Adds a text unless NULL. */
 static void set_setting(json_t *j, const char *name, const char *text)
 {
         if (text)
                 json_object_set_new(j, name, json_text(text));
 }
 
-/* The file of --ssh-config, else both usual ones. */
+/* Adds the file of --ssh-config, else both usual files. */
 static void set_ssh_config(json_t *j, const struct options *o)
 {
         const char *home = getenv("HOME");
@@ -126,7 +126,7 @@ char *hold_match_key(const json_t *settings, const json_t *hosts)
         return key;
 }
 
-/* Adds the names in @a without an equal value in @b; names in both only with @both. */
+/* Adds the names in @a without an equal value in @b; adds names in both objects only with @both. */
 static void add_difference(struct buf *to, const json_t *a, const json_t *b, bool both)
 {
         const char *name;

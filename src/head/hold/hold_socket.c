@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Descriptors come with the bytes of the line about the nodes, or before: the receiver has a queue
- * for each. The folder is checked where a hold is made and where one is found: anybody may write in
- * /tmp.
+ * The kernel delivers the descriptors of a line with the bytes of the line, or before these bytes:
+ * the receiver has a queue for bytes and a queue for descriptors. The folder is checked when a hold
+ * is made and when a hold is found: every user may write in /tmp.
  */
 #include "head/hold/hold_socket.h"
 
@@ -87,7 +87,7 @@ static int connect_hold(const char *path, struct error *err)
                 CLEANUP(free_textp) char *folder = hold_socket_folder();
 
                 unlink(path);
-                rmdir(folder); /* if it is empty: later runs look no further */
+                rmdir(folder); /* if empty: later runs search no further */
         }
         return err_set(err, r, "cannot connect to %s: %s", path, strerror(r));
 }
@@ -251,7 +251,7 @@ json_t **hold_socket_describe(const struct strv *paths)
                 if (fds[i] >= 0 && hold_socket_send(fds[i], "{\"do\":\"info\"}\n", NULL, 0) < 0)
                         fds[i] = fd_close(fds[i]);
         }
-        /* All write meanwhile, so the time counts once. */
+        /* All holds write at the same time, so the limit counts once. */
         for (size_t i = 0; i < paths->n; i++) {
                 CLEANUP(buf_finish) struct buf line = BUF_INIT, none = BUF_INIT;
                 int ms = (int)MAX(until - clock_ms(), INT64_C(0));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An agent is STARTING until HELLO, READY until a run takes it, TAKEN while bytes
- * pass, and ENDING from PRUNE, or from the last byte, to TUNNEL_ENDED. Numbers are never used
- * again, so late messages about an agent reach no other.
+ * An agent is STARTING until HELLO, READY until a run takes the agent, TAKEN while bytes pass, and
+ * ENDING from PRUNE, or from the last byte, to TUNNEL_ENDED. Numbers are never used again, so late
+ * messages about an agent reach no other agent.
  *
- * Up: until a run takes the agent its frames are read here. A PING_REQUEST is answered, or the
- * agent would take the head for lost; PONGs measure the agent's clock, for the time in the HELLO of
- * the run. Bytes of a TAKEN agent are written to the run's stream; the rest waits in libuv, bounded
+ * Up: frames of an agent without a run are read here. A PING_REQUEST is answered, or the agent
+ * would take the head for lost; PONGs measure the agent's clock, for the time in the HELLO of the
+ * run. Bytes of a TAKEN agent are written to the run's stream; the rest waits in libuv, bounded
  * like the unread messages of a node. Down: bytes are read from the run only while the window of
  * the tunnel (TUNNEL_WINDOW) has room.
  */
@@ -37,10 +37,10 @@ struct prepared_agent {
         struct prepared_agent *next;
         size_t node;
         uint32_t number;
-        uint64_t run; /* of a TAKEN one */
+        uint64_t run; /* when TAKEN */
         enum agent_state state;
-        struct buf in;  /* from the agent, until a run takes over */
-        struct buf out; /* for the agent, until there is credit */
+        struct buf in;  /* bytes from the agent, until a run takes the agent */
+        struct buf out; /* bytes for the agent, until there is credit */
         size_t credit;
         bool greeted; /* the banner has come */
         struct hello hello;
@@ -79,7 +79,7 @@ static void unref_prepared(struct prepared_agents *p)
 
 /* --- frames for the node ---------------------------------------------------------------------- */
 
-/* Returns where frames for the agent's node go; NULL = the node is lost. */
+/* Returns the buffer for frames to the agent's node; NULL = the node is lost. */
 static struct buf *node_out(const struct prepared_agent *a)
 {
         return a->all->nodes.out(a->all->nodes.ctx, a->node);
@@ -90,7 +90,7 @@ static const char *node_name(const struct prepared_agents *p, size_t i)
         return p->nodes.name(p->nodes.ctx, i);
 }
 
-/* Sends as many bytes as there is credit for. */
+/* Sends as many bytes as the credit allows. */
 static void send_down(struct prepared_agent *a)
 {
         size_t n = MIN(buf_len(&a->out), a->credit);
@@ -160,7 +160,7 @@ static void on_agent_shut(uv_shutdown_t *req, int status UNUSED)
                 drop_agent(a);
 }
 
-/* The agent is gone: the run reads the last bytes, and then the end of the stream. */
+/* Ends the agent's stream: the run reads the last bytes, and then the end of the stream. */
 static void end_agent(struct prepared_agent *a)
 {
         a->state = AGENT_ENDING;
@@ -190,7 +190,7 @@ static void pass_to_run(struct prepared_agent *a, const void *data, size_t len)
         int n = uv_stream_get_write_queue_size(s) ? UV_EAGAIN : uv_try_write(s, &piece, 1);
         struct run_bytes *w;
 
-        /* A missing run shows as the end of the stream. */
+        /* A lost run is noticed at the end of the stream. */
         if (n == (int)len || (n < 0 && n != UV_EAGAIN))
                 return;
         n = MAX(n, 0);
@@ -217,7 +217,7 @@ static void on_run_alloc(uv_handle_t *h, size_t size UNUSED, uv_buf_t *ret)
 
 static void read_run(struct prepared_agent *a);
 
-/* Bytes of the run; the end of the stream, also by a kill, ends the agent. */
+/* Takes bytes of the run. The end of the stream, also by a kill, ends the agent. */
 static void on_run_read(uv_stream_t *s, ssize_t n, const uv_buf_t *b UNUSED)
 {
         struct prepared_agent *a = s->data;
@@ -247,7 +247,7 @@ static void read_run(struct prepared_agent *a)
                 uv_read_stop((uv_stream_t *)&a->pipe);
 }
 
-/* --- before a run takes it -------------------------------------------------------------------- */
+/* --- before a run takes the agent ------------------------------------------------------------- */
 
 void prepared_begin(struct prepared_agents *p, size_t i)
 {
@@ -281,7 +281,7 @@ static void ping_agent(struct prepared_agent *a)
         send_frames(a, &ping);
 }
 
-/* No run could use the agent, nor the next. */
+/* Gives up preparing agents on the node: the next agent would be no better. */
 static void refuse_agent(struct prepared_agent *a)
 {
         struct prepared_agents *p = a->all;
@@ -336,7 +336,7 @@ static void read_agent_bytes(struct prepared_agent *a, const void *data, size_t 
                 if (!a->greeted)
                         refuse_agent(a);
         }
-        /* A message may let a run take the agent: the bytes are the run's then. */
+        /* After any frame the agent may be TAKEN: the rest of the bytes belongs to the run. */
         while (a->greeted && a->state < AGENT_TAKEN && (r = frame_peek(&a->in, &f, &err)) > 0) {
                 struct buf rest = a->in;
 
@@ -350,15 +350,16 @@ static void read_agent_bytes(struct prepared_agent *a, const void *data, size_t 
                 refuse_agent(a);
 }
 
-/* The agent has ended, and is replaced; a spare agent some times only. An agent that a run has
- * taken is not replaced before: starting one would take processors from the run's ranks. */
+/* Takes note of the end of an agent, and replaces it, unless TRIES spare agents have failed in a
+ * row. An agent that a run has taken is not replaced before its end: starting one would take
+ * processors from the run's ranks. */
 static void note_agent_end(struct prepared_agent *a, int status, const char *why)
 {
         struct prepared_agents *p = a->all;
         size_t i = a->node;
         bool was_spare = p->v[i].spare == a;
 
-        /* The reason first: the end of the stream has none. */
+        /* The reason first: the end of the stream brings none. */
         if (a->state == AGENT_TAKEN)
                 p->ops->ended(p->ctx, i, a->run, status);
         end_agent(a);
@@ -394,7 +395,7 @@ int prepared_receive(struct prepared_agents *p, size_t i, const struct frame *f,
                 return -EPROTO;
         a = find_agent(p, m.child);
         if (!a || a->node != i)
-                return 0; /* of an agent given up before */
+                return 0; /* an agent given up before */
         switch (m.kind) {
         case TUNNEL_BYTES:
                 if (a->state == AGENT_TAKEN)
@@ -463,7 +464,7 @@ int prepared_take(struct prepared_agents *p, size_t i, uint64_t run)
                 prune_agent(a);
                 return r;
         }
-        /* The greeting looks as if written now. */
+        /* The HELLO must have the time at which the run reads it. */
         a->hello.mono_ns = (uint64_t)(clock_ns() + a->clock.offset_ns);
         buf_appends(&first, MSG_MAGIC);
         hello_encode(&first, &a->hello);

@@ -2,10 +2,10 @@
 /*
  * Prepared: the agents that a hold keeps ready on its nodes
  *
- * On each node the agent of the hold starts its own program once more (MSG_CHILD_AGENT without
- * words). Banner and HELLO are kept. A run gets one end of a socket pair, reads both again, and
- * from then on bytes pass both ways unseen. At once the next agent is prepared. All on the loop's
- * thread.
+ * On each node the agent of the hold starts the agent's program once more (MSG_CHILD_AGENT without
+ * words). Banner and HELLO are kept. A run gets one end of a socket pair, reads banner and HELLO as
+ * from a new agent, and from then on bytes pass both ways unread. The next agent is prepared at
+ * once. All on the loop's thread.
  */
 #pragma once
 
@@ -20,29 +20,28 @@ struct prepared_agents;
 
 /* The nodes of the hold. */
 struct hold_nodes {
-        /* Returns where frames for the agent of node @i are written; the turn ends with sending.
-         * NULL = the node is lost. */
+        /* Returns the buffer for frames to the agent of node @i; the turn ends with sending. NULL =
+         * the node is lost. */
         struct buf *(*out)(void *ctx, size_t i);
         const char *(*name)(void *ctx, size_t i);
-        bool (*silent)(void *ctx, size_t i); /* nothing has been heard for longer than usual */
+        bool (*silent)(void *ctx, size_t i); /* no byte has come for longer than usual */
         void *ctx;
 };
 
 struct prepared_ops {
-        /* An agent on node @i can be taken, or none can be prepared any more: see
-         * prepared_state(). */
+        /* Node @i has an agent to be taken, or will have none any more: see prepared_state(). */
         void (*changed)(void *ctx, size_t i);
         /* The agent of @run on node @i has ended with a wait @status. */
         void (*ended)(void *ctx, size_t i, uint64_t run, int status);
-        /* A message of a spare agent. NULL = none is expected. */
+        /* A message of a spare agent. NULL = no message is expected. */
         void (*frame)(void *ctx, size_t i, const struct frame *f);
 };
 
-/* A silent node has no agent to take as long as nothing is heard of it. */
+/* A silent node has no agent to be taken until the next byte from the node. */
 enum prepared_state {
         PREPARED_NOT_YET,
         PREPARED_READY,
-        PREPARED_NEVER, /* the node is lost, or its agent does not start another */
+        PREPARED_NEVER, /* the node is lost, or no agent can be started there */
 };
 
 /* For @n nodes; all is borrowed. */
@@ -60,7 +59,7 @@ void prepared_send(struct prepared_agents *p, size_t i, const struct buf *frames
 int prepared_receive(struct prepared_agents *p, size_t i, const struct frame *f, struct error *err);
 /* Node @i is lost with all agents. */
 void prepared_lost(struct prepared_agents *p, size_t i);
-/* How many agents of runs are not gone yet. */
+/* Returns the number of taken agents not ended yet. */
 size_t prepared_taken(const struct prepared_agents *p);
 /* Ends all agents; then let the loop turn until prepared_destroy() frees. */
 void prepared_close(struct prepared_agents *p);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A link waits until the hold has given the stream of the host, or has none: then the other
- * transport opens an inner link. The connection to the hold stays open for the life of the run: the
- * end means to the hold that the run is over, and to the run that the hold has died. All callbacks
- * come from the loop, so a timer handles lines that came with the first answer.
+ * A link waits until the hold has given the stream of the host, or has no agent there: then the
+ * other transport opens an inner link. The connection to the hold stays open for the life of the
+ * run. To the hold, its end means that the run is over; to the run, its end means that the hold has
+ * died. All callbacks come from the loop, so a timer handles lines received with the first answer.
  */
 #include "head/hold/transport_hold.h"
 
@@ -23,11 +23,11 @@
 #include "head/hold/hold_socket.h"
 
 enum {
-        EXPLAIN_MS = 50, /* from the end of a stream to that of the connection */
-        WAIT_MS = 90000, /* for an agent that is being prepared */
+        EXPLAIN_MS = 50, /* from the end of a stream to the end of the connection */
+        WAIT_MS = 90000, /* for an agent still being prepared */
 };
 
-/* The part of the hold in a host. */
+/* Grant of a host by the hold. */
 enum grant { GRANT_NONE, GRANT_DUE, GRANT_GIVEN, GRANT_TAKEN, GRANT_ABSENT };
 
 struct held {
@@ -202,7 +202,7 @@ static struct link *open_cold(struct hold_transport *t, const struct link_target
         return t->remote ? link_open(t->remote, to, cb, ctx, err) : NULL;
 }
 
-/* The hold has no agent for the link: the node is reached anew. */
+/* Opens the link by the cold transport: the hold has no agent there. */
 static void go_cold(struct hold_transport *t, struct hold_link *l)
 {
         struct link_failure why = { .phase = LINK_RESOLVING, .cause = LINK_SPAWN };
@@ -218,7 +218,7 @@ static void go_cold(struct hold_transport *t, struct hold_link *l)
         l->cb->failed(l->ctx, &why);
 }
 
-/* Follows the grants of the hosts. */
+/* Opens the waiting links for which the hold has decided. */
 static void advance_links(struct hold_transport *t)
 {
         struct hold_link *next;
@@ -267,7 +267,7 @@ static void take_stream(struct held *h, size_t i)
         h->stream[i] = fd;
 }
 
-/* The hold has lost a node of the run, and says why. */
+/* Ends the link to a node that the hold has lost, with the hold's reason. */
 static void lose_link(struct hold_transport *t, size_t i, const json_t *line)
 {
         struct link_failure why = { .one_sided = json_is_true(json_object_get(line, "one_sided")) };
@@ -332,7 +332,7 @@ static void give_up_due(struct held *h)
                         h->grant[i] = GRANT_ABSENT;
 }
 
-/* Hosts still due are connected anew; nodes of the run are lost. */
+/* Connects hosts still due anew, and reports the run's nodes as lost. */
 static void end_hold(struct hold_transport *t)
 {
         struct held *h = t->held;
@@ -365,7 +365,7 @@ static void on_hold_readable(uv_poll_t *poll, int status UNUSED, int events UNUS
                 end_hold(t);
 }
 
-/* A killed hold closes the streams of its agents and the connection in any order. */
+/* Reads the last lines of the hold: a killed hold closes streams and connection in any order. */
 static void explain_hold_link(struct link *link)
 {
         struct hold_link *l = container_of(link, struct hold_link, link);
@@ -430,7 +430,7 @@ static void end_hold_link(struct link *link, void (*end)(struct link *))
                 at = &(*at)->next;
         *at = l->next;
         end(l->inner);
-        /* A later grant is for no other link. */
+        /* No other link may use a later grant. */
         if (l->state == HOLD_LINK_WAITS && t->held->grant[l->to.number] == GRANT_DUE)
                 t->held->grant[l->to.number] = GRANT_NONE;
         free(l->host);

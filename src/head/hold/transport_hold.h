@@ -17,13 +17,13 @@
 /* The hold of a run. */
 struct held;
 
-/* How hold_take() has ended, without a hold. */
+/* Why hold_take() has found no usable hold. */
 struct hold_refusal {
         enum {
-                HOLD_NONE,    /* there is none */
+                HOLD_NONE,    /* no hold listens */
                 HOLD_USED,    /* a run has one of the hosts */
                 HOLD_DIFFERS, /* the settings differ */
-                HOLD_MISSING, /* a host is missing there */
+                HOLD_MISSING, /* the hold lacks a host */
                 HOLD_SILENT,  /* no answer, or an error */
         } why;
         char hold[16];  /* "" = unknown */
@@ -33,10 +33,10 @@ struct hold_refusal {
 
 struct hold_run {
         const char *id;
-        const char *program; /* for which interpreters may be prepared; NULL = not known */
+        const char *program; /* a hold may have interpreters for this word; NULL = not known */
 };
 
-/* Prepares another transport, before the first host that the hold does not serve. */
+/* Prepares the other transport, before the first host without a grant. */
 struct hold_prepare {
         int (*call)(void *ctx, struct error *err); /* 0, or -errno with @err */
         void *ctx;
