@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Imports modules, and waits in one process per slot until the agent hands over a rank (see warm.h).
-# argv: the descriptor of this text, those of the sockets of the slots, the modules, the program's word and its PATH.
-# A socket carries to the agent "E REASON" (no slot will be ready), "R PID VERSION-OF-TORCH", then "W" or "C REASON" (how the rank runs).
+# argv: the descriptor of this text, the descriptors of the sockets of the slots, the modules, the program's word and its PATH.
+# Messages to the agent: "E REASON" (no slot will be ready); "R PID VERSION-OF-TORCH", then "W" (the script runs) or "C REASON" (a new interpreter runs).
 import sys
 base = frozenset(sys.modules)
 import _signal, _socket, ctypes, gc, os
@@ -41,7 +41,7 @@ def find_program(env):
 
 
 def find_torch():
-    """The version as 206 for 2.6, 0 = there is none."""
+    """Returns the version of PyTorch as 206 for 2.6, 0 = not installed."""
     for folder in sys.path:
         try:
             with open(folder + "/torch/version.py") as f:
@@ -53,7 +53,7 @@ def find_torch():
 
 
 def list_files():
-    """The files whose change makes the imported modules old: packages that are installed change their folder."""
+    """Returns files and folders with their stamps: after a change the imported modules are old. Installing a package changes its folder."""
     found = {sys.prefix + "/pyvenv.cfg"}
     own = os.path.dirname(os.__file__) + "/"
     for module in list(sys.modules.values()):
@@ -97,7 +97,7 @@ def import_modules():
             continue
         if device.startswith(("/dev/nvidia", "/dev/kfd", "/dev/dri")):
             refuse("a module has opened %s while it was imported" % device)
-    # Some pools of threads (OpenBLAS) end themselves before a fork, and begin anew when they are used.
+    # Some pools of threads (OpenBLAS) end before a fork, and begin anew at the next use: only a fork shows which threads stay.
     if count_threads() > 1:
         pid = fork_or_end()
         if not pid:
@@ -110,7 +110,7 @@ def import_modules():
 # --- a slot -------------------------------------------------------------------------------------
 
 def wait_for_rank(fd):
-    """Returns the texts of the rank, its descriptors, and the socket."""
+    """Returns texts and descriptors of the rank, and the socket."""
     for other in sockets:
         if other != fd:
             os.close(other)
@@ -134,7 +134,7 @@ def wait_for_rank(fd):
 
 
 def place(fds, s, target):
-    """Puts the rank's descriptors where they belong: 0 to 2, and one more that has its own number there."""
+    """Moves the rank's descriptors to 0 to 2, and a further descriptor to @target. Returns the report's descriptor and the socket."""
     report = fds[3]
     for i in range(3):
         os.dup2(fds[i], i)
@@ -158,7 +158,7 @@ def fail(report, step, error):
 
 
 def prefer_memory(node):
-    """As set_mempolicy(MPOL_PREFERRED), for what is allocated from now on."""
+    """Calls set_mempolicy(MPOL_PREFERRED): memory allocated from now on comes from @node if possible."""
     number = {"x86_64": 238, "aarch64": 237}.get(os.uname().machine)
     if number:
         nodes = (ctypes.c_uint64 * 16)()
@@ -167,7 +167,7 @@ def prefer_memory(node):
 
 
 def find_obstacle(argv, env):
-    """Why the rank cannot run here, None = it can."""
+    """Returns why the rank cannot run here, None = the rank can."""
     if find_program(env) != program:
         return "%s is another program than before" % os.fsdecode(word)
     for name in sorted(read.union(before, env)):
@@ -191,7 +191,7 @@ def find_obstacle(argv, env):
 
 
 def find_shadow(script):
-    """A file beside the script that a cold start would import in the place of a module."""
+    """Finds a file beside the script that a cold start would import in the place of an imported module; returns the reason, or None."""
     folder = os.path.dirname(os.path.realpath(script))
     for entry in os.listdir(folder):
         name, dot, kind = entry.partition(".")
@@ -234,7 +234,7 @@ def set_environment(env):
 
 
 def show_arguments(argv, env):
-    """Lets /proc/PID/cmdline and environ tell of the rank, where the kernel has CONFIG_CHECKPOINT_RESTORE."""
+    """Lets /proc/PID/cmdline and environ show the rank's, if the kernel has CONFIG_CHECKPOINT_RESTORE."""
     texts = [b"".join(t + b"\0" for t in argv), b"".join(b"%s=%s\0" % pair for pair in env.items())]
     libc.malloc.restype = libc.sbrk.restype = ctypes.c_void_p
     start = libc.malloc(ctypes.c_size_t(len(texts[0]) + len(texts[1])))
@@ -249,7 +249,7 @@ def show_arguments(argv, env):
 
 
 def open_streams():
-    """As Python does at its start; the objects stay the same, since modules may have kept them."""
+    """Opens the streams as Python does at the start; the objects stay, since modules may hold references."""
     import _io
     unbuffered = sys.__stdout__.write_through
     for fd, name, mode in (0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w"):
@@ -265,7 +265,7 @@ def open_streams():
 
 
 def renew_chance():
-    """Random numbers must not be those of the other slots. Python's random does it by itself."""
+    """Seeds random numbers anew, or all slots would draw the same. Python's random does so after a fork."""
     if "numpy.random" in sys.modules:
         sys.modules["numpy.random"].seed()
     if "multiprocessing.process" in sys.modules:
@@ -278,7 +278,7 @@ def write_all(fd, data):
 
 
 def open_script(path):
-    """A FILE of C, None = it cannot be read."""
+    """Returns a FILE of C, None = the script cannot be read."""
     libc.fopen.restype = ctypes.c_void_p
     return libc.fopen(path, b"rbe")
 
@@ -300,7 +300,7 @@ def run_script(argv, file):
     gc.unfreeze()
     if api.PyRun_SimpleFileExFlags(file, name, 1, None) == 0:
         return
-    # After a KeyboardInterrupt without a handler the interpreter ends by SIGINT, by itself.
+    # After a KeyboardInterrupt without a handler the interpreter ends by SIGINT on its own.
     if getattr(sys, "last_type", None) is not KeyboardInterrupt:
         raise SystemExit(1)
 
@@ -355,7 +355,7 @@ if sys.version_info < (3, 8):
     refuse("Python %d.%d is older than 3.8" % sys.version_info[:2])
 if not program or not os.path.samefile(program[0], sys.executable):
     refuse("%s is a program that starts %s: name that one" % (os.fsdecode(word), sys.executable))
-# What is written while modules are imported belongs to the outputs of each rank.
+# The output of the import goes to a file: each rank writes a copy of its own.
 for fd in (1, 2):
     captured = os.memfd_create("output")
     os.dup2(captured, fd)

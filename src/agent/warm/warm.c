@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * warm_prepare() starts the interpreter with interpreter.py, and a socket for each slot. A slot
- * sends "R PID VERSION" as a child of the agent, waits for one message with the descriptors of a
- * rank and its texts in a memory file, and answers "W" (the script runs) or "C REASON" (the slot
- * executes the interpreter anew). The preparation is over when all slots are ready, or with the
- * first "E REASON", or when a process ends before: WARMED is sent once.
+ * sends "R PID VERSION" as a child of the agent, then waits for a message with the descriptors of a
+ * rank, and with the rank's texts in a memory file. The slot answers "W" (the script runs) or
+ * "C REASON" (the slot executes the interpreter anew). The preparation is over when all slots are
+ * ready, with the first "E REASON", or when a process ends early. WARMED is sent once.
  */
 #include "agent/warm/warm.h"
 
@@ -59,9 +59,9 @@ struct warm {
         uint64_t began_ns;
         bool told;                      /* WARMED was sent */
         bool served;                    /* an attempt has had the slots */
-        size_t n_ranks;                 /* that were to be handed over */
-        size_t n_taken, n_told, n_warm; /* handed over; with an answer; warm */
-        char why[REASON_MAX];           /* of a rank in a new interpreter */
+        size_t n_ranks;                 /* to be handed over */
+        size_t n_taken, n_told, n_warm; /* handed over; with an answer; in a prepared interpreter */
+        char why[REASON_MAX];           /* of the last rank in a new interpreter */
 };
 
 /* --- the end ---------------------------------------------------------------------------------- */
@@ -85,7 +85,8 @@ static bool read_slot(struct warm_slot *s);
 
 void warm_drop(struct warm *w)
 {
-        /* A short script may have ended before the answer of the slot was read. */
+        /* Reads pending answers: a short script may have ended before the answer of the slot was
+         * read. */
         for (size_t i = 0; i < w->n; i++)
                 while (w->slots[i]->state == SLOT_TAKEN && read_slot(w->slots[i]))
                         ;
@@ -127,7 +128,7 @@ static size_t count_ready(const struct warm *w)
         return n;
 }
 
-/* All slots are ready. */
+/* Sends WARMED: all slots are ready. */
 static void report_ready(struct warm *w)
 {
         struct warmed m = { .slots = (uint32_t)w->n,
@@ -172,7 +173,7 @@ static void on_rank_told(struct warm *w, struct warm_slot *s, const char *why)
                  w->n_ranks, *w->why ? "; not used: " : "", w->why);
 }
 
-/* The interpreter has ended: each slot is ready or will be. */
+/* The interpreter has ended: refuses the preparation if a slot has ended, too. */
 static void check_ended_slots(struct warm *w)
 {
         for (size_t i = 0; i < w->n && !w->told; i++)
@@ -180,7 +181,7 @@ static void check_ended_slots(struct warm *w)
                         warm_refuse(w, "a prepared process has ended");
 }
 
-/* Reads one message. False: nothing was there, or the slot is gone. */
+/* Reads one message. False: no message, or the slot is gone. */
 static bool read_slot(struct warm_slot *s)
 {
         struct warm *w = s->owner;
@@ -199,7 +200,7 @@ static bool read_slot(struct warm_slot *s)
         } else if (n > 2 && *text == 'E') {
                 refuse_preparation(w, text + 2);
         } else {
-                /* The end of a slot. With a rank, the end is reported by the attempt. */
+                /* The slot has ended. The attempt reports the end of a slot with a rank. */
                 uv_poll_stop(&s->poll);
                 if (s->state != SLOT_TAKEN)
                         s->state = SLOT_ENDED;
@@ -223,7 +224,7 @@ struct slot_ends {
         int (*enter)(void *ctx);
 };
 
-/* In the child: these descriptors stay open in the interpreter. */
+/* Runs in the child: keeps these descriptors open in the interpreter. */
 static int keep_ends(void *ctx)
 {
         const struct slot_ends *e = ctx;
@@ -308,7 +309,7 @@ static int start_interpreter(struct warm *w, const struct strv *argv, const stru
         if (r < 0)
                 return r;
         w->parent = w->spawning.pid;
-        /* The texts of the failure are needed when the process has ended. */
+        /* Needed for the text of a failure, after the process has ended. */
         w->spawning.program = w->word;
         w->spawning.cwd = w->cwd;
         w->spawning.path = w->spawning.path ? w->path : NULL;
@@ -331,7 +332,7 @@ void warm_prepare(struct warm *w, const struct warm_order *m, const struct strv 
         free(w->cwd);
         free(w->path);
         w->word = xstrdup(m->word);
-        /* Runs bring their files, and with them a folder, to nodes that do not have this one. */
+        /* On nodes without this folder, the folder comes later with the pushed files of a run. */
         w->cwd = xstrdup(access(m->cwd, X_OK) == 0 ? m->cwd : "");
         w->path = xstrdup(path ? path : "");
         r = open_slots(w, &e, m->slots);
@@ -387,7 +388,8 @@ bool warm_have(const struct warm *w, pid_t pid)
         return false;
 }
 
-/* The interpreter ends with 0 when all slots are forked. Its last message is read first. */
+/* The interpreter ends with 0 when all slots are forked. After any other end the last message is
+ * read first. */
 void warm_reaped(struct warm *w, pid_t pid, int status)
 {
         char text[128];
@@ -417,7 +419,7 @@ void warm_reaped(struct warm *w, pid_t pid, int status)
 
 /* --- a rank ----------------------------------------------------------------------------------- */
 
-/* Returns why no slot can take the rank over; NULL = there is no reason. */
+/* Returns why no slot can take the rank over; NULL = a slot can. */
 static const char *find_refusal(struct warm *w, const struct warm_rank *r)
 {
         const char *path = strv_env_get(r->env, "PATH");
@@ -435,11 +437,11 @@ static const char *find_refusal(struct warm *w, const struct warm_rank *r)
         return w->told ? NULL : "the modules are still being imported";
 }
 
-/* The texts of a rank, each with its NUL: see interpreter.py. */
+/* Writes the texts of a rank, each with a NUL, into a memory file for interpreter.py. */
 static int write_texts(const struct warm *w, const struct warm_rank *r)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
-        /* A copy of the pointers alone: names unread by PyTorch are left out. */
+        /* Copies the pointers: nccl_env_fit() leaves out names unread by PyTorch. */
         char **env = xcalloc(r->env->n + 1, sizeof(char *));
         int fd = memfd_create("hnlaunch", MFD_CLOEXEC), ret;
 
@@ -461,7 +463,8 @@ static int write_texts(const struct warm *w, const struct warm_rank *r)
         return -ENOMEM;
 }
 
-/* What only the agent can do for another process. */
+/* Moves the slot into the control group and binds the slot: the agent can do both for another
+ * process. */
 static int place_process(pid_t pid, const struct warm_rank *r)
 {
         int procs, ret = 0;
@@ -510,7 +513,8 @@ static void kill_slot(struct warm_slot *s)
         s->state = SLOT_ENDED;
 }
 
-/* Returns a slot, or NULL. A stopped one would hold its rank up for ever, and is killed. */
+/* Returns a ready slot, or NULL. Kills stopped slots: a rank in a stopped slot would never
+ * start. */
 static struct warm_slot *find_ready_slot(struct warm *w)
 {
         for (size_t i = 0; i < w->n; i++) {
@@ -541,7 +545,8 @@ pid_t warm_take(struct warm *w, const struct warm_rank *r)
                                  r->rank, why);
                 snprintf(w->why, sizeof(w->why), "%s", why);
                 if (!w->told) {
-                        /* The import would only slow the ranks down. */
+                        /* Ends the import: from now on the import would only slow the ranks
+                         * down. */
                         w->told = true;
                         warm_drop(w);
                 }
