@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The file is a head, the entries, their texts, padding, and a sum of all bytes before. It is read
- * as a whole, and used as it is. The sum is for damage by accident, and has to be quick: 25,000
- * entries take 5 MB.
+ * The file has a head, the entries, the texts of the entries, padding, and a sum of all bytes
+ * before. The file is read as a whole, and used in place. The sum detects accidental damage and
+ * must be quick: 25,000 entries take 5 MB.
  *
- * Threads share the looks, since on a file system of the network each one waits for a server. They
- * take LOOKS entries at a time, and stop at the first difference.
+ * Threads share the comparison with the disk, since on a file system of the network each thread
+ * waits for a server. A thread takes LOOKS entries at a time. All threads stop at the first
+ * difference.
  */
 #include "head/push/folder_memory.h"
 
@@ -30,15 +31,15 @@
 
 enum {
         FILE_MOST = 64 << 20,
-        FOLDERS_MAX = 8, /* that are remembered */
+        FOLDERS_MAX = 8, /* remembered manifests */
         LOOKERS = 8,     /* threads */
-        LOOKS = 256,     /* that a thread takes at once */
+        LOOKS = 256,     /* entries that a thread takes at once */
         NAME = 16,       /* bytes of a hash */
 };
 
 struct folder_head {
         char magic[8];
-        uint64_t version; /* MSG_VERSION, since the hash of the manifest may change with it */
+        uint64_t version; /* MSG_VERSION: the hash of the manifest may depend on the version */
         uint64_t n, text_bytes, whole;
         struct hash_key folder, python;
         unsigned char python_sha[PUSH_SHA];
@@ -46,7 +47,7 @@ struct folder_head {
 };
 
 struct folder_memory {
-        char *path; /* NULL = there is no place */
+        char *path; /* NULL = no place for memories */
         int fd;     /* of the folder, -1 = cannot be opened */
         struct folder_head head;
         struct hash_key now; /* of the folder, when the memory was opened */
@@ -55,8 +56,8 @@ struct folder_memory {
         const struct folder_entry *v;
         const char *text;
         struct buf entries, texts; /* as added */
-        int64_t young_ns;          /* what has changed since is not remembered */
-        uint32_t top;              /* of the last one */
+        int64_t young_ns;          /* later changes are not remembered */
+        uint32_t top;              /* of the last entry */
         bool changed, unsure;
 };
 
@@ -77,8 +78,8 @@ static uint64_t add_words(uint64_t sum, const void *data, size_t len)
         return sum;
 }
 
-/* Returns the path for the folder, malloc'ed. Machines that share the home may have other numbers
- * for the file system. NULL = there is no place. */
+/* Returns the path for the folder, malloc'ed; @dev is a part of the name, since machines with the
+ * same home may have other numbers for the file system. NULL = no place for memories. */
 static char *name_folder_file(const char *dir, const char *what, uint64_t dev)
 {
         CLEANUP(free_textp) char *folder = hash_memory_place("folders");
@@ -106,7 +107,7 @@ static bool entries_are_sound(const struct folder_memory *m)
         return !m->head.n || !m->text[m->head.text_bytes - 1];
 }
 
-/* Takes the head, and finds the parts behind it. False: damaged, or of another version. */
+/* Checks the head, and finds the parts behind the head. False: damaged, or of another version. */
 static bool take_folder_file(struct folder_memory *m, const char *file, size_t len)
 {
         struct folder_head *h = &m->head;
@@ -136,7 +137,7 @@ static void read_folder_file(struct folder_memory *m)
         free(STEAL(&m->file));
 }
 
-/* Removes the longest unused of more than FOLDERS_MAX files. Unfinished ones count. */
+/* Removes the longest unused file if there are more than FOLDERS_MAX. Unfinished files count. */
 static void remove_old_folder(const char *path)
 {
         CLEANUP(free_textp)
@@ -222,7 +223,8 @@ static const char *find_entry_source(const struct folder_memory *m, uint32_t i)
         return m->text + (m->v[i].path ? m->v[i].path : m->v[i].place);
 }
 
-/* Returns the length of the folders that all of some entries are in, with the last slash. */
+/* Returns the length of the path of the deepest folder that has all of these entries, with the last
+ * slash. */
 static size_t count_common(const struct folder_memory *m, uint32_t from, uint32_t end)
 {
         const char *first = find_entry_source(m, from), *slash = strrchr(first, '/');
@@ -257,8 +259,8 @@ static bool entry_is_true(const struct folder_entry *e, int dir, const char *nam
         return st.st_mode == e->mode && hash_memory_same(&now, &e->key);
 }
 
-/* Looks at some entries, from the deepest folder with all of them, which spares the kernel most of
- * the paths. */
+/* Compares some entries with the disk. Starts in the deepest folder with all of them, so the kernel
+ * resolves only the rest of each path. */
 static bool entries_are_true(const struct folder_memory *m, uint32_t from, uint32_t end)
 {
         const char *first = find_entry_source(m, from);
@@ -295,7 +297,7 @@ bool folder_memory_is_true(struct folder_memory *m)
 
         if (!m->head.n || (m->head.whole && !hash_memory_same(&m->now, &m->head.folder)))
                 return false;
-        /* This thread looks as well, and alone if no other one can be started. */
+        /* This thread compares, too, and alone if no other thread can be started. */
         while (n < LOOKERS - 1 && (uint64_t)(n + 1) * LOOKS < m->head.n &&
                thread_start(&threads[n], look_at_entries, &l) == 0)
                 n++;
@@ -304,7 +306,7 @@ bool folder_memory_is_true(struct folder_memory *m)
                 pthread_join(threads[--n], NULL);
         if (atomic_load(&l.differs))
                 return false;
-        utimensat(AT_FDCWD, m->path, NULL, 0); /* the longest unused is the first to be removed */
+        utimensat(AT_FDCWD, m->path, NULL, 0); /* the longest unused is removed first */
         return true;
 }
 
@@ -405,7 +407,7 @@ void folder_memory_set_python(struct folder_memory *m, const struct hash_key *ke
         m->changed = true;
 }
 
-/* Completes what was added, with a text of whole words. */
+/* Completes the head, and pads the texts to whole words. */
 static void complete_folder(struct folder_memory *m)
 {
         while (buf_len(&m->texts) % sizeof(uint64_t) && !buf_failed(&m->texts))

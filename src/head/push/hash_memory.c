@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The file is read when a hash is first looked for, since a launch that finds its environment
- * unchanged needs none. It is a head, records of a fixed size in any order, and a hash of all bytes
- * before. In memory the records are found through a table of their places, open addressing. A
- * record notes the day of the last use; of too many records the longest unused are left out.
+ * The file is read with the first search for a hash: a launch with an unchanged environment needs
+ * no hash. The file has a head, records of a fixed size in any order, and a hash of all bytes
+ * before. In memory, a table of places (open addressing) leads to the records. A record notes the
+ * day of the last use; if there are too many records, the longest unused are left out.
  */
 #include "head/push/hash_memory.h"
 
@@ -25,10 +25,10 @@ enum {
         FILE_MAX = 64 << 20,
         CHECK = 32,     /* bytes of the hash at the end */
         KEEP_DAYS = 60, /* of records without a use */
-        YOUNG_S = 2,    /* a file changed so shortly before is not remembered */
+        YOUNG_S = 2,    /* a file changed within this time is not remembered */
 };
 
-/* As in the file, in the byte order of the machine: the file is for this machine alone. */
+/* As in the file. The byte order is the machine's, since only this machine reads the file. */
 struct record {
         struct hash_key key;
         uint32_t day; /* of the last use */
@@ -81,7 +81,7 @@ bool hash_memory_same(const struct hash_key *a, const struct hash_key *b)
                a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns && a->stamp == b->stamp;
 }
 
-/* Returns the place in the table of the key, or the free place for it. */
+/* Returns the place of the key in the table, or the free place for the key. */
 static uint32_t *find_table_place(const struct hash_memory *m, const struct hash_key *key)
 {
         size_t i = hash_of_key(key) & m->mask;
@@ -91,7 +91,7 @@ static uint32_t *find_table_place(const struct hash_memory *m, const struct hash
         return &m->table[i];
 }
 
-/* Makes the table, with room for as many records again. */
+/* Makes the table, large enough until the number of records has doubled. */
 static void build_table(struct hash_memory *m)
 {
         size_t size = 1024;
@@ -130,7 +130,7 @@ char *hash_memory_place(const char *name)
         return xasprintf("%s/%s", folder, name);
 }
 
-/* Reads the file. A damaged one leaves the memory empty. */
+/* Reads the file. A damaged file leaves the memory empty. */
 static void read_hashes(struct hash_memory *m)
 {
         CLEANUP(free_textp) char *text = NULL;
@@ -186,7 +186,7 @@ bool hash_memory_find(struct hash_memory *m, const struct hash_key *key,
         r = &m->v[at - 1];
         memcpy(sha, r->sha, PUSH_SHA);
         *ret_stamped = r->stamped;
-        /* The day may be a week old, or the file would be written each day. */
+        /* The day may be up to a week old, or the file would be written each day. */
         if (r->day + 7 < m->today) {
                 r->day = m->today;
                 m->changed = true;
@@ -220,7 +220,7 @@ void hash_memory_add(struct hash_memory *m, const struct hash_key *key,
                 *find_table_place(m, key) = (uint32_t)m->n;
 }
 
-/* Leaves out records without a use for long; for a week, when there is little room. */
+/* Leaves out records without a use for KEEP_DAYS, or for a week if there is little room. */
 static void drop_old(struct hash_memory *m)
 {
         uint32_t days = m->n > RECORDS_MAX / 2 ? 7 : KEEP_DAYS;

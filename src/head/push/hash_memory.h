@@ -39,6 +39,6 @@ struct hash_key hash_memory_key(const struct stat *st); /* without a stamp */
 bool hash_memory_same(const struct hash_key *a, const struct hash_key *b);
 /* Returns the time up to which changes are old enough to be remembered. */
 int64_t hash_memory_young(void);
-/* Makes the folder of memories, and returns the path of @name in it, malloc'ed; NULL = there is no
- * place. */
+/* Makes the folder of memories, and returns the path of @name there, malloc'ed; NULL = no place for
+ * memories. */
 char *hash_memory_place(const char *name);

@@ -58,7 +58,7 @@ struct packing {
         const struct manifest_watch *watch;
         const struct manifest_edit *edit; /* NULL = none */
         bool stamps;                      /* of .pyc files, see manifest.h */
-        const char *option;               /* what messages begin with: "--push: ", or "" */
+        const char *option;               /* the beginning of messages: "--push: ", or "" */
         const char *dir;                  /* manifest.dir */
         struct strv tops;
         const char *top; /* landing place of the present argument, "" = @dir itself */
@@ -127,7 +127,8 @@ static char *landing_place(const char *cwd, const char *full)
 
 /* --- gathering -------------------------------------------------------------------------------- */
 
-/* A folder of a million unreadable files must not give a million messages. */
+/* Whether no more errors are added: a folder of a million unreadable files must not give a million
+ * messages. */
 static bool enough_errors(const struct packing *k)
 {
         return diags_errors(k->d) >= ERRORS_MAX;
@@ -150,7 +151,7 @@ static void refuse_source(struct packing *k, const char *path, int error)
                 diag_help(d, "pushed files must be readable for you: ls -l %s", path);
 }
 
-/* Adds an error on a path that is @what. */
+/* Adds an error: @path is @what, of a kind that cannot be sent. */
 static void refuse_source_kind(struct packing *k, const char *path, const char *what)
 {
         if (!enough_errors(k))
@@ -199,7 +200,7 @@ static struct manifest_item *add_manifest_item(struct packing *k, enum push_kind
                                st->st_mode, &key);
 }
 
-/* A source: @path names it to users, @name in the folder @dir spares the kernel the whole path. */
+/* A source. Messages name @path; @name in the folder @dir saves the kernel the whole path. */
 struct found {
         int dir;
         const char *name, *path;
@@ -220,7 +221,7 @@ static void gather_folder(struct packing *k, const struct found *f, const char *
                 fd_close(fd);
                 return;
         }
-        /* One more than allowed is enough for fill_manifest() to refuse. */
+        /* A single entry above the limit is enough for fill_manifest() to refuse. */
         while (k->n <= PUSH_ENTRIES_MAX && (e = readdir(dir))) {
                 CLEANUP(free_textp) char *sub = NULL, *to = NULL;
 
@@ -236,7 +237,7 @@ static void gather_folder(struct packing *k, const struct found *f, const char *
 /* Tells whether a relative link leads to a place inside the same argument. */
 static bool link_stays_inside(const struct packing *k, const char *place, const char *target)
 {
-        /* The colon stands for the landing place's own folder: a path above is outside. */
+        /* The colon stands for the folder of all places: a path above is outside. */
         CLEANUP(free_textp) char *top = xasprintf("/:%s%s", *k->top ? "/" : "", k->top);
         CLEANUP(free_textp) char *to = xasprintf("/:/%s/../%s", place, target);
 
@@ -270,7 +271,7 @@ static void gather_link(struct packing *k, const char *path, const char *place,
                 refuse_source_kind(k, path, "a link to a folder outside of what is pushed");
 }
 
-/* Adds a path by kind. A path that the user has named is followed, a link in a folder is not. */
+/* Adds a path by kind. Follows a link only if the user has named the link (@follow). */
 static void gather_source(struct packing *k, const struct found *f, const char *place, bool follow)
 {
         const char *path = f->path;
@@ -305,14 +306,14 @@ static void gather_parents(struct packing *k, const char *cwd, const char *place
                 struct stat st;
 
                 if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
-                        /* A folder above the place that does not exist here: the rights of a usual
-                         * folder. */
+                        /* The place has a folder that does not exist here: use the rights of a
+                         * usual folder. */
                         st = (struct stat){ .st_mode = S_IFDIR | 0755 };
                 add_manifest_item(k, PUSH_FOLDER, part, path, &st);
         }
 }
 
-/* Gathers a FILE or DIR of the command line, with the folders in which it lands. */
+/* Gathers a FILE or DIR of the command line, with the folders above its place. */
 static void gather_argument(struct packing *k, const char *cwd, const char *arg)
 {
         CLEANUP(free_textp) char *full = absolute_path(cwd, arg);
@@ -333,7 +334,7 @@ static void gather_argument(struct packing *k, const char *cwd, const char *arg)
 
 /* --- order ------------------------------------------------------------------------------------ */
 
-/* By place; folders sort in front of their contents, so that a node can make them in order. */
+/* Compares by place. A folder sorts in front of its contents, so a node can make them in order. */
 static int compare_places(const void *a, const void *b)
 {
         return strcmp(((const struct manifest_item *)a)->entry.path,
@@ -376,7 +377,7 @@ static void sort_items(struct packing *k)
                             last->source.key.ino == it->source.key.ino));
                 if (!is_same && !enough_errors(k))
                         refuse_clash(k, last, it);
-                /* The argument that has more of it, since the memory compares more then. */
+                /* Keep the larger argument: more is compared with the memory then. */
                 if (strlen(it->top) < strlen(last->top)) {
                         last->top = it->top;
                         last->mode = it->mode;
@@ -390,8 +391,8 @@ static void sort_items(struct packing *k)
 
 /* --- hashing ---------------------------------------------------------------------------------- */
 
-/* Replaces the time of the source in the head of a .pyc, if it is the expected one: the copies have
- * another. A .pyc with a hash of the source has no time. */
+/* Replaces the time of the source in the head of a .pyc, if the head has the expected time: the
+ * copies have another time. A .pyc with a hash of the source has no time. */
 static void stamp_compiled(const struct manifest_source *s, unsigned char *head, size_t len)
 {
         if (len < PYC_HEAD || memcmp(head + 4, "\0\0\0", 4) != 0 ||
@@ -400,7 +401,7 @@ static void stamp_compiled(const struct manifest_source *s, unsigned char *head,
         put_little(head + PYC_TIME, PUSH_FILE_TIME);
 }
 
-/* Hashes the file. 0, -ESTALE when the file has changed meanwhile, or -errno. */
+/* Hashes the file. 0, -ESTALE when the file has changed while it was read, or -errno. */
 static int hash_contents(struct packing *k, struct manifest_item *it, int fd, void *buffer)
 {
         uint64_t size = 0;
@@ -474,7 +475,7 @@ static uint32_t find_source_time(const struct packing *k, const char *place)
                        : 0;
 }
 
-/* Sets contents other than on the disk. False: none. */
+/* Sets the contents if the edit changes the file. False: unchanged. */
 static bool edit_file(const struct packing *k, struct manifest_item *it)
 {
         size_t len;
@@ -495,7 +496,7 @@ static bool recall_hash(const struct packing *k, struct manifest_item *it)
                                 &it->source.stamped);
 }
 
-/* Hashes all files; remembered ones are not read. */
+/* Hashes all files without a remembered hash. */
 static void hash_items(struct packing *k)
 {
         CLEANUP(free_textp) char *buffer = xcalloc(1, READ_SIZE);
@@ -540,8 +541,7 @@ static void recall_items(struct packing *k, const struct folder_memory *memory)
         }
 }
 
-/* Tells whether the items make the remembered manifest: links and edited files may lead to others
- * meanwhile. */
+/* Whether the items make the remembered manifest: links and edited files may have changed. */
 static bool items_are_same(const struct packing *k, const struct folder_memory *memory)
 {
         if (k->n != folder_memory_entries(memory))
@@ -593,7 +593,7 @@ static void hash_manifest(struct manifest *p)
         crypto_hash_sha256(p->label.sha, buf_data(&b), buf_len(&b));
 }
 
-/* Moves the items into the manifest, whose hash is @sum; NULL = not known. */
+/* Moves the items into the manifest. @sum: the hash of the manifest; NULL = not known. */
 static void fill_manifest(struct packing *k, const struct folder_sum *sum, struct manifest *p)
 {
         p->manifest.v = xcalloc(k->n, sizeof(*p->manifest.v));
@@ -618,7 +618,7 @@ static void fill_manifest(struct packing *k, const struct folder_sum *sum, struc
                           "pack them into one file (tar, WebDataset, HDF5) and push that");
 }
 
-/* Returns what messages begin with. */
+/* Returns the beginning of messages. */
 static const char *name_option(const struct manifest *p)
 {
         static const char *const names[PUSH_USES] = { "--push: ", "--stage: ", "--venv: " };
@@ -626,12 +626,12 @@ static const char *name_option(const struct manifest *p)
         return p->by_command ? "" : names[p->label.use];
 }
 
-/* Hashes and hands over the sorted items. */
+/* Hashes the sorted items and moves them into the manifest. */
 static int finish_packing(struct packing *k, bool recalled, struct manifest *p)
 {
         bool is_same;
 
-        /* Hashing takes longest: not for a manifest that is refused anyway. */
+        /* Hashing takes longest: skip a refused manifest. */
         if (!diags_errors(k->d) && k->n <= PUSH_ENTRIES_MAX)
                 hash_items(k);
         is_same = recalled && items_are_same(k, p->memory);
@@ -644,7 +644,8 @@ static int finish_packing(struct packing *k, bool recalled, struct manifest *p)
         return diags_errors(k->d) ? -EINVAL : 0;
 }
 
-/* Opens the memory of these paths; what is sent of them depends on the place of each. */
+/* Opens the memory of these paths. The paths identify the memory, since the sent places depend on
+ * them. */
 static struct folder_memory *open_memory(const struct strv *paths, const char *cwd, bool stamps)
 {
         CLEANUP(free_textp) char *what = NULL;

@@ -22,8 +22,8 @@ struct folder_memory;
 /* The source of an entry, as of the time of hashing. */
 struct manifest_source {
         char *path;          /* absolute; NULL = the place below manifest.dir */
-        struct hash_key key; /* stamp: of a .pyc, the time of its source to look for; 0 = none */
-        char *content;       /* is sent in place of the file's; NULL = the file's */
+        struct hash_key key; /* stamp: of a .pyc, the expected time of the source; 0 = none */
+        char *content;       /* sent in place of the file's bytes; NULL = the file's */
         bool stamped;        /* the time of the source is replaced by PUSH_FILE_TIME */
 };
 
@@ -37,8 +37,8 @@ struct manifest {
         uint32_t files;
         uint64_t bytes;      /* of all files */
         uint64_t wire_bytes; /* of the manifest */
-        /* Closed by manifest_finish(), since it may lend the places of entries; opened for
-         * manifest_pack_folder() by the caller. NULL = none. */
+        /* manifest_finish() closes the memory, which may lend the places of entries. The caller
+         * opens the memory for manifest_pack_folder(). NULL = none. */
         struct folder_memory *memory;
         int fd; /* of the file read last, -1 = none */
         uint32_t fd_entry;
@@ -57,9 +57,9 @@ struct manifest_watch {
         struct hash_memory *memory;
 };
 
-/* What is sent differs from the folder. All functions borrow. */
+/* Changes to the contents of the folder. All functions borrow. */
 struct manifest_edit {
-        /* Returns where a link leads on the nodes, malloc'ed; NULL: as in a plain folder. */
+        /* Returns the target of a link on the nodes, malloc'ed; NULL: as in a plain folder. */
         char *(*link)(void *ctx, const char *place, const char *target);
         /* Returns the contents of a file on the nodes, malloc'ed; NULL: unchanged. */
         char *(*content)(void *ctx, const char *place, uint64_t size, size_t *ret_len);
@@ -74,21 +74,21 @@ struct manifest_edit {
 /* Of files for reading alone (PUSH_STAGE, PUSH_VENV), times of sources in .pyc files become
  * PUSH_FILE_TIME, or Python would compile all again on the nodes, at each start. */
 
-/* Gathers and hashes @paths, relative to @cwd, into @p (MANIFEST_INIT), or takes what a memory has
- * of them. 0, or -EINVAL with errors in @d (exit 66): no such file (HN230), not readable (HN231),
- * neither file nor folder nor link to a file (HN232), two files in a place (HN233), too many
- * (HN238), changed meanwhile (HN237). */
+/* Gathers and hashes @paths, relative to @cwd, into @p (MANIFEST_INIT), with the help of a memory.
+ * 0, or -EINVAL with errors in @d (exit 66): no such file (HN230), not readable (HN231), neither
+ * file nor folder nor link to a file (HN232), two files in a place (HN233), too many (HN238),
+ * changed meanwhile (HN237). */
 int manifest_pack(struct manifest *p, const struct strv *paths, const char *cwd,
                   const struct manifest_watch *watch, struct diags *d);
-/* The same for the contents of the folder @dir, an absolute path, as @edit says. What p->memory has
- * of the folder is used, or else replaced. */
+/* The same for the contents of the folder @dir, an absolute path, as changed by @edit. Uses the
+ * memory p->memory of the folder, or replaces its entries. */
 int manifest_pack_folder(struct manifest *p, const char *dir, const struct manifest_edit *edit,
                          const struct manifest_watch *watch, struct diags *d);
 /* Reads bytes of a file. 0, or a negative errno with @err: HN_PUSH_CHANGED, changed since the hash,
  * or gone; HN_PUSH_UNREADABLE. */
 int manifest_read(struct manifest *p, uint32_t entry, uint64_t offset, void *to, size_t len,
                   struct error *err);
-/* Compares the file with the hashed one, without reading: 0 or errors as manifest_read(). */
+/* Compares the file with the hashed file, without reading: 0 or errors as manifest_read(). */
 int manifest_check(const struct manifest *p, uint32_t entry, struct error *err);
 /* Returns the place of @path (relative to @cwd) on the nodes, of manifest_pack(); NULL: not pushed.
  * Borrowed. */

@@ -54,7 +54,7 @@ static int set_changed_error(const struct manifest *p, uint32_t entry, struct er
         return -ESTALE;
 }
 
-/* A file that is gone counts as changed: the next step is the same. */
+/* A missing file counts as changed: the next step is the same. */
 static int set_read_error(const struct manifest *p, uint32_t entry, int error, struct error *err)
 {
         CLEANUP(free_textp) char *path = find_entry_path(p, entry);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cut_pack() walks over the list of entries and decides alone by their sizes what a PACK has, so
- * that each walk from the beginning cuts alike. The ring keeps whole frames by their position:
- * nodes that are served side by side share the work of reading and deflating.
+ * cut_pack() walks over the list of entries and decides by the sizes alone which bytes a PACK has,
+ * so each walk from the beginning cuts alike. The ring keeps whole frames by position: nodes served
+ * side by side share the work of reading and deflating.
  */
-#define ZLIB_CONST /* zlib does not write to its input */
+#define ZLIB_CONST /* zlib does not write to the input */
 
 #include "head/push/pack_stream.h"
 
@@ -16,16 +16,16 @@
 #include "base/macros.h"
 #include "base/memory.h"
 
-/* The fastest level: a node must be able to keep up with a network of 10 Gbit/s, and a PACK is too
- * short for the others to find much more. */
+/* The fastest level: a node must be able to keep up with a network of 10 Gbit/s, and in a short
+ * PACK the other levels find little more. */
 enum { LEVEL = 1, RAW_WINDOW_BITS = -15, MEM_LEVEL = 8, PIECES = PUSH_PACK_MAX / PUSH_PIECE_COST };
 
-/* Of a row: the least bytes of a PACK, and the bytes of data that take a node as long as a PACK
- * takes it beside its data. */
+/* For a row of nodes: the least bytes of a PACK, and the cost of a PACK, in bytes of data that take
+ * a node as long. */
 enum { PACK_MIN = 1 << 10, PACK_COST = 256 };
 
-/* After a PACK that does not get smaller so many more are not tried: archives and images are large.
- */
+/* The number of PACKs sent undeflated after a PACK that did not get smaller: archives and images
+ * are large. */
 enum { PASSED_OVER = 15 };
 
 struct kept_pack {
@@ -37,10 +37,10 @@ struct pack_stream {
         struct manifest *manifest;
         uint32_t number, packs, pack_max;
         uint32_t *entries, n;
-        struct buf list; /* the manifest's bytes, if the stream is of PUSH_LIST */
+        struct buf list; /* the manifest's bytes; only for the stream PUSH_LIST */
         struct kept_pack kept[PUSH_RING];
         z_stream deflate;
-        unsigned pass_over; /* PACKs that are not tried */
+        unsigned pass_over; /* PACKs still to be sent undeflated */
 };
 
 static uint64_t get_entry_size(const struct pack_stream *s, uint32_t entry)
@@ -48,8 +48,8 @@ static uint64_t get_entry_size(const struct pack_stream *s, uint32_t entry)
         return entry == PUSH_LIST ? buf_len(&s->list) : s->manifest->manifest.v[entry].size;
 }
 
-/* Returns the size of PACKs by which the last node of a row has all soonest: each node has a whole
- * PACK before the next one gets any of it, but each PACK has a cost of its own. */
+/* Returns the size of PACKs with which the last node of a row has all bytes soonest. Each node must
+ * have a whole PACK before the next node gets any byte of the PACK, but each PACK has a cost. */
 static uint32_t choose_pack_max(const struct pack_stream *s, size_t row)
 {
         uint32_t max = PUSH_PACK_MAX;
@@ -62,7 +62,7 @@ static uint32_t choose_pack_max(const struct pack_stream *s, size_t row)
         return max;
 }
 
-/* Fills in the pieces of the PACK at @at, advances @at, and returns how many they are. */
+/* Fills in the pieces of the PACK at @at, advances @at, and returns the number of pieces. */
 static uint32_t cut_pack(const struct pack_stream *s, struct pack_place *at,
                          struct push_piece pieces[PIECES])
 {
@@ -102,7 +102,7 @@ struct pack_stream *pack_stream_create(struct manifest *m, uint32_t number, size
         while (end.at < n)
                 cut_pack(s, &end, pieces);
         s->packs = end.position;
-        /* Without memory deflate() fails, too, and the bytes go as they are. */
+        /* Without memory deflate() fails, too, and the bytes are sent undeflated. */
         deflateInit2(&s->deflate, LEVEL, Z_DEFLATED, RAW_WINDOW_BITS, MEM_LEVEL,
                      Z_DEFAULT_STRATEGY);
         return s;
@@ -145,7 +145,7 @@ struct pack_place pack_stream_seek(const struct pack_stream *s, uint32_t positio
         return at;
 }
 
-/* Deflates into @to, which has as many bytes. Returns the new length, 0 = it is not less. */
+/* Deflates into @to, of @len bytes. Returns the new length, 0 = not smaller. */
 static size_t deflate_pack(struct pack_stream *s, const unsigned char *data, size_t len,
                            unsigned char *to)
 {
@@ -174,7 +174,7 @@ static int read_stream(struct pack_stream *s, const struct push_piece *p, void *
         return 0;
 }
 
-/* Makes the frame. Returns the bytes of data in it, or a negative errno with @err. */
+/* Makes the frame. Returns the bytes of data in the frame, or a negative errno with @err. */
 static int make_pack(struct pack_stream *s, struct pack_place *at, bool deflate, struct buf *to,
                      struct error *err)
 {

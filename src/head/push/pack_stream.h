@@ -2,8 +2,8 @@
 /*
  * Pack stream: the files of a manifest that nodes miss, or the manifest, cut into PACKs
  *
- * The same position has the same bytes of files each time, so a node may begin anywhere. Frames
- * that were made lately are kept for the next node. For one thread.
+ * A position has the same bytes of files each time, so a node may begin anywhere. The last frames
+ * are kept for the next node. For one thread.
  */
 #pragma once
 
@@ -19,8 +19,9 @@ struct pack_place {
         uint64_t offset;
 };
 
-/* Makes a stream that @row nodes pass on, 1 = it is not passed on. @m is borrowed, @entries, or
- * PUSH_LIST, are lent for the call. @number is that of the messages. */
+/* Makes a stream for a row of @row nodes, each passing the stream on to the next, 1 = a single
+ * node. @m is borrowed, @entries, or PUSH_LIST, are lent for the call. @number: the stream's in
+ * messages. */
 struct pack_stream *pack_stream_create(struct manifest *m, uint32_t number, size_t row,
                                        const uint32_t *entries, uint32_t n);
 void pack_stream_free(struct pack_stream *s);
@@ -33,7 +34,7 @@ bool pack_stream_is_of(const struct pack_stream *s, const uint32_t *entries, uin
 struct pack_place pack_stream_seek(const struct pack_stream *s, uint32_t position);
 
 /* Appends the PACK at @at to @to and advances @at, which is before the end. @deflate: try to make
- * it smaller. Returns the bytes of files or of the manifest in it, or a negative errno with @err,
- * of manifest_read(). */
+ * the PACK smaller. Returns the bytes of files or of the manifest in the PACK, or a negative errno
+ * with @err, of manifest_read(). */
 int pack_stream_put(struct pack_stream *s, struct pack_place *at, bool deflate, struct buf *to,
                     struct error *err);

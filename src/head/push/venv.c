@@ -37,8 +37,8 @@ enum {
 struct venv {
         char *dir, *made;  /* real path; path at creation, may be equal */
         char *python;      /* the Python outside */
-        char *base;        /* the installation of it, if it is sent, too, else NULL */
-        char *base_python; /* place of the Python in the copy then */
+        char *base;        /* installation of the Python, if sent, too; NULL = not sent */
+        char *base_python; /* with base: place of the Python in the copy */
         struct strv outside, set_user_id, rpaths;
         struct diags *d;
 };
@@ -81,8 +81,8 @@ static void note_path(struct strv *to, const char *fmt, const char *place, const
 
 /* --- scripts ---------------------------------------------------------------------------------- */
 
-/* Tells whether @path is a Python in the folder bin of the environment: returns its name, with
- * *@ret_len; NULL = another program. */
+/* Whether @path is a Python in the folder bin of the environment: returns the name, with *@ret_len;
+ * NULL = another program. */
 static const char *find_own_python(const char *dir, const char *path, size_t len, size_t *ret_len)
 {
         CLEANUP(free_textp) char *text = xstrndup(path, len);
@@ -156,8 +156,8 @@ char *venv_move_script(const char *dir, const char *text, size_t len, size_t *re
         return buf_steal(&b);
 }
 
-/* Replaces each mention of the environment's path by @with, within quotes or without. NULL = there
- * is none. */
+/* Replaces the environment's path by @with in all places, with or without quotes. NULL =
+ * nowhere. */
 static char *replace_paths(const char *text, const char *const paths[2], const char *with,
                            size_t *ret_len)
 {
@@ -213,7 +213,7 @@ static char *move_activate(const struct venv *v, const char *name, const char *t
 
 /* --- other texts ------------------------------------------------------------------------------ */
 
-/* Tells whether a line of pyvenv.cfg names what the nodes do not have. Of a Python that comes along
+/* Whether a line of pyvenv.cfg is left out because nodes lack its path. If the Python is sent, too,
  * the agent adds `home`. */
 static bool is_left_out(const struct venv *v, const char *line)
 {
@@ -228,7 +228,7 @@ static bool is_left_out(const struct venv *v, const char *line)
         return false;
 }
 
-/* Leaves out paths of this machine: the command by which the environment was made, at least. */
+/* Leaves out lines with paths of this machine: at least the command that made the environment. */
 static char *move_config(const struct venv *v, const char *text, size_t *ret_len)
 {
         struct buf b = BUF_INIT;
@@ -295,7 +295,7 @@ static bool ends_with(const char *text, const char *end)
         return n >= k && !strcmp(text + n - k, end);
 }
 
-/* --- the Python that comes along -------------------------------------------------------------- */
+/* --- the Python that is sent, too ------------------------------------------------------------- */
 
 /* Puts @with in place of the folder @from in run paths, which end at the next NUL. */
 static bool replace_run_path(char *text, size_t len, const char *from, const char *with)
@@ -316,8 +316,8 @@ static bool replace_run_path(char *text, size_t len, const char *from, const cha
         return any;
 }
 
-/* Makes run paths into the installation relative, in a program with its libpython beside it. NULL =
- * there are none. */
+/* Makes run paths into the installation relative, in a program with its libpython beside. NULL =
+ * nothing changes. */
 static char *move_program(struct venv *v, const char *place, char **text, size_t len)
 {
         CLEANUP(free_textp) char *path = xasprintf("%s/%s", v->base, place);
@@ -344,7 +344,7 @@ static char *move_program(struct venv *v, const char *place, char **text, size_t
         return any ? STEAL(text) : NULL;
 }
 
-/* Edits a file of the installation: only programs depend on the place. */
+/* Edits a file of the installation: only programs have to be changed. */
 static char *edit_base_content(struct venv *v, const char *place, size_t *ret_len)
 {
         CLEANUP(free_textp) char *path = xasprintf("%s/%s", v->base, place), *text = NULL;
@@ -359,7 +359,7 @@ static char *edit_base_content(struct venv *v, const char *place, size_t *ret_le
         return move_program(v, place, &text, len);
 }
 
-/* Links of the installation lead to places in it, or are as in a plain folder. */
+/* Makes a link into the installation relative; NULL = any other link, sent as in a plain folder. */
 static char *edit_base_link(const struct venv *v, const char *place, const char *target)
 {
         const char *inside = *target == '/' ? find_inside(v->base, target) : NULL;
@@ -367,7 +367,7 @@ static char *edit_base_link(const struct venv *v, const char *place, const char 
         return inside ? relative_way(place, inside) : NULL;
 }
 
-/* Returns the place in the installation; NULL = of the environment. */
+/* Returns the place in the installation; NULL = a place of the environment. */
 static const char *find_base_place(const struct venv *v, const char *place)
 {
         return v->base ? find_inside(BASE, place) : NULL;
@@ -375,8 +375,8 @@ static const char *find_base_place(const struct venv *v, const char *place)
 
 /* --- the edit of the manifest ----------------------------------------------------------------- */
 
-/* The Python of the environment stays a link to the Python outside, or to that in the copy; links
- * with whole paths become relative. */
+/* Keeps the environment's Python a link, to the Python outside or to the Python in the copy. Makes
+ * links with whole paths relative. */
 static char *edit_link(void *ctx, const char *place, const char *target)
 {
         struct venv *v = ctx;
@@ -483,7 +483,7 @@ static char *read_config_line(const char *text, const char *key)
 }
 
 /* Returns the Python outside: the target of bin/python by the name in `home`, where Python looks
- * for the standard library. NULL = none is left. */
+ * for the standard library. NULL = not found. */
 static char *find_python(const struct venv *v, const char *config)
 {
         CLEANUP(free_textp) char *home = read_config_line(config, "home");
@@ -513,7 +513,7 @@ char *venv_find_prefix(const char *python)
         return n > 4 && !strncmp(bin - 4, "/bin", 4) ? xstrndup(python, n - 4) : NULL;
 }
 
-/* Finds the installation of the Python, if it lies in one of @paths, relative to @cwd. */
+/* Finds the installation of the Python, if inside one of @paths, relative to @cwd. */
 static void find_base(struct venv *v, const struct strv *paths, const char *cwd)
 {
         CLEANUP(free_textp) char *real = realpath(v->python, NULL);
