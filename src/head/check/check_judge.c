@@ -4,8 +4,8 @@
  * with .each has a line for every program of the job: "program", "program.1" ...
  *
  * A result takes four steps: the difference to most nodes or the rule, the worse of both
- * (judge_value()); the value that the profile wants (judge_expected()); the level that the profile
- * gives (move_level()); --strict. Lines without a row (net.peers, baseline) come from
+ * (judge_value()); the value wanted by the profile (judge_expected()); the level given by the
+ * profile (move_level()); --strict. Lines without a row (net.peers, baseline) come from
  * check_report_set(), with the last two steps alone.
  */
 #include "head/check/check_judge.h"
@@ -52,9 +52,9 @@ static bool is_same_value(const struct check_row *row, const char *a, const char
         return (x > y ? x - y : y - x) <= same_part * MAX(x, y);
 }
 
-/* Returns the fact of each node, lent, in a malloc'ed array. Agents of one version tell their facts
- * in one order, so the place of the last one is tried first: a search of all facts of all nodes
- * would read 90 MB of 5,000 nodes for each line. */
+/* Returns the fact of each node, lent, in a malloc'ed array. Agents of one version send their facts
+ * in the same order, so the place in the list of the last node is tried first: a search of all
+ * facts of all nodes would read 90 MB of 5,000 nodes for each line. */
 static const struct check_fact **find_facts(const struct check_report *r, const char *name)
 {
         const struct check_fact **v = xcalloc(r->n_nodes, sizeof(*v));
@@ -73,9 +73,9 @@ static const struct check_fact **find_facts(const struct check_report *r, const 
         return v;
 }
 
-/* Returns the value of most nodes, lent, on a tie the first one, and how many nodes have an equal
- * value; NULL = no node has a value that counts. Nodes that are lost do not count, nor for files
- * nodes without ranks. The search is linear: values are few. */
+/* Returns the value of most nodes, lent, on a tie the first value, and how many nodes have an equal
+ * value; NULL = no node has a value that counts. Lost nodes do not count, nor, for files, nodes
+ * without ranks. The search is linear: values are few. */
 static const char *find_most(const struct check_report *r, const struct check_row *row,
                              const struct check_fact *const *facts, size_t *ret_n)
 {
@@ -109,7 +109,7 @@ static const char *find_most(const struct check_report *r, const struct check_ro
         return most;
 }
 
-/* Returns the row of a fact that should stay as it is; NULL = the fact may change. Facts about
+/* Returns the row of a fact that should not change; NULL = the fact may change. Facts about
  * programs never count: the earlier check may have had another program. */
 static const struct check_row *find_kept_row(const char *name)
 {
@@ -136,12 +136,12 @@ char *check_describe_change(const char *name, const char *then, const char *now)
                 return NULL;
         own = format_value(row, now);
         earlier = format_value(row, then);
-        /* Rounded, two sizes may look alike. */
+        /* Two different sizes may have the same rounded text. */
         return strcmp(own, earlier) != 0 ? xasprintf("%s %s, was %s", name, own, earlier)
                                          : xasprintf("%s %s, was %s", name, now, then);
 }
 
-/* Replaces the result by the difference to the @n nodes with the value @most. */
+/* Replaces the result by the difference from the @n nodes with the value @most. */
 static void set_drift(struct check_result *to, const struct check_row *row, const char *host,
                       const char *most, size_t n)
 {
@@ -149,7 +149,7 @@ static void set_drift(struct check_result *to, const struct check_row *row, cons
 
         to->level = row->drift;
         to->others = n;
-        /* count_result() puts the help of the row here. */
+        /* Empty, so count_result() puts the row's help here. */
         to->help = "";
         check_text_free(to->expected);
         to->expected = xstrdup(other);
@@ -158,7 +158,7 @@ static void set_drift(struct check_result *to, const struct check_row *row, cons
                               n == 1 ? "" : "s", n == 1 ? "s" : "ve", other);
 }
 
-/* Judges a value: between the nodes, then by the rule. */
+/* Judges a value: by the comparison of the nodes, and by the rule. */
 static void judge_value(struct check_case *c, const struct check_row *row, size_t n_most)
 {
         bool differs = row->drift != CHECK_PASS && c->most && check_row_compares(row, c->value) &&
@@ -166,21 +166,21 @@ static void judge_value(struct check_case *c, const struct check_row *row, size_
 
         check_text_free(c->to->value);
         c->to->value = format_value(row, c->value);
-        /* Without c->most only nodes aside have the fact. */
+        /* Without c->most only nodes without ranks have the fact. */
         if (row->absent && !strcmp(c->value, row->absent) &&
             (!c->most || !strcmp(c->most, row->absent))) {
                 check_result_skip(c->to, row->why);
         } else {
                 if (row->rule)
                         row->rule(c);
-                /* On a tie the cause of the rule stays, which is about more than a difference. */
+                /* On a tie the cause of the rule stays: a rule says more than a difference. */
                 if (differs && row->drift > c->to->level)
                         set_drift(c->to, row, c->node->host, c->most, n_most);
         }
 }
 
 /* Judges the fact of a node, or sets the reason for "not run", with c->value still NULL. @k: NULL =
- * the node has not told it. */
+ * the node has not sent the fact. */
 static void judge_node(struct check_case *c, const struct check_row *row,
                        const struct check_fact *k, size_t n_most)
 {
@@ -196,7 +196,7 @@ static void judge_node(struct check_case *c, const struct check_row *row,
         }
 }
 
-/* Whether a value is the one that a profile wants; * at the end stands for any text. */
+/* Whether a value fits the value wanted by a profile; * at the end stands for any text. */
 static bool fits_expected(const char *value, const char *want)
 {
         size_t len = strlen(want);
@@ -204,8 +204,8 @@ static bool fits_expected(const char *value, const char *want)
         return len && want[len - 1] == '*' ? !strncmp(value, want, len - 1) : !strcmp(value, want);
 }
 
-/* Compares with the value that the profile wants: the fact itself ("34359738368") or its text for
- * people ("34.4 GB"). A failure stays: its cause is worse. */
+/* Compares with the value wanted by the profile: the fact itself ("34359738368") or the fact's text
+ * for people ("34.4 GB"). A failure stays: the cause of a failure is worse. */
 static void judge_expected(struct check_case *c, const struct check_row *row, const char *want)
 {
         if (!c->value || !want || fits_expected(c->value, want) ||
@@ -228,7 +228,7 @@ static void move_level(struct check_result *r, const char *move)
                 r->level = strcmp(move, "fail") != 0 ? CHECK_WARN : CHECK_FAIL;
 }
 
-/* How checks are judged besides their own rules. */
+/* Settings for all checks, besides the rules. */
 struct check_rules {
         const struct check_profile *profile;
         bool strict;
@@ -265,7 +265,7 @@ struct check_line *check_report_add(struct check_report *r, const char *name)
 
 static void judge_reach(struct check_report *r, const struct check_rules *rules)
 {
-        /* The line is no row of the table: agents cannot tell of nodes that are not reached. */
+        /* The table has no such row: agents send no facts about nodes that are not reached. */
         struct check_line *l = check_report_add(r, "reach");
 
         for (size_t i = 0; i < r->n_nodes; i++) {
@@ -297,8 +297,8 @@ static int compare_amounts(const void *a, const void *b)
         return (*x > *y) - (*x < *y);
 }
 
-/* Returns the median over all nodes with a number that are not lost, the upper of two in the
- * middle, and how many these are. Without any the median means nothing. */
+/* Returns the median over all nodes with a number, without lost nodes, and the number of these
+ * nodes. Of two in the middle the upper counts. Without any node the result means nothing. */
 static double find_median(const struct check_report *r, const char *name, size_t *ret_n)
 {
         double *all = xcalloc(r->n_nodes, sizeof(*all)), median;
@@ -358,7 +358,7 @@ static bool has_any_fact(const struct check_report *r, const char *name)
 }
 
 /* Returns the largest number of a program behind the name of a fact: of "script.2" 2. The facts of
- * 5,000 nodes are many, so they are read once for all rows. */
+ * 5,000 nodes are many: read once for all rows. */
 static unsigned find_last_program(const struct check_report *r)
 {
         unsigned last = 0;
@@ -384,7 +384,7 @@ void check_judge(struct check_report *r, const struct check_node *nodes, size_t 
 
         check_profile_init(&p);
         check_judge_by(r, nodes, n, &p, strict);
-        /* The profile ends here, and check_report_set() may follow. */
+        /* The profile is freed here, and check_report_set() may follow. */
         r->profile = NULL;
         check_profile_finish(&p);
 }
@@ -406,7 +406,8 @@ void check_judge_by(struct check_report *r, const struct check_node *nodes, size
 
                 if (!row->optional || has_any_fact(r, row->name))
                         judge_check_line(r, row, row->name, &rules);
-                /* A program between others may lack the fact: it has no script. */
+                /* A program without a script lacks the fact, although later programs may have the
+                 * fact. */
                 for (unsigned k = 1; row->each && k <= last; k++) {
                         snprintf(name, sizeof(name), "%s.%u", row->name, k);
                         if (has_any_fact(r, name))

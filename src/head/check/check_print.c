@@ -128,16 +128,16 @@ static void add_pass_row(struct text_table *t, const struct check_report *r,
         host_groups_finish(&g);
 }
 
-/* --- what was not run ------------------------------------------------------------------------- */
+/* --- checks that were not run ----------------------------------------------------------------- */
 
-/* A reason for "not run", with the names of all checks not run for it. The cause is lent from the
- * report. */
+/* A reason for "not run", with the names of all checks with this reason. The report lends the
+ * cause. */
 struct check_reason {
         const char *cause;
         struct buf names;
 };
 
-/* Notes that @n of the reached nodes have not run a check for a reason. */
+/* Counts @n reached nodes without a result of a check for a reason. */
 static void note_not_run(struct check_reason **reasons, size_t *n_reasons, const char *cause,
                          const char *name, size_t n, size_t reached)
 {
@@ -167,8 +167,8 @@ static void put_not_run(struct buf *to, const struct check_report *r)
                 struct host_groups g = group_nodes(r, &r->v[i], CHECK_NOT_RUN, is_equal_cause);
 
                 for (size_t k = 0; k < g.n; k++)
-                        /* Nodes that are not reached have rows of "reach"; each of their other
-                         * checks is not run. */
+                        /* Unreached nodes have rows of "reach": their other checks are not
+                         * listed. */
                         if (!r->nodes[g.v[k].hosts[0]].lost)
                                 note_not_run(&reasons, &n_reasons,
                                              r->v[i].of[g.v[k].hosts[0]].cause, r->v[i].name,
@@ -224,7 +224,7 @@ char *check_print_table(const struct check_report *r, const struct hosts *hosts,
 /* --- rows of a message ------------------------------------------------------------------------ */
 
 /* Adds one row for all nodes with a level: "shm.size: gpu017: 33.6 MB, expected at least 134 MB".
- * Returns the next step, lent; NULL = there is no such node. */
+ * Returns the next step, lent; NULL = no node has the level. */
 static const char *put_check_row(struct diag *d, const struct check_report *r,
                                  const struct check_line *l, const struct hosts *hosts,
                                  enum check_level level)
@@ -238,7 +238,7 @@ static const char *put_check_row(struct diag *d, const struct check_report *r,
                 for (size_t k = 0; k < g.v[i].n; k++)
                         if (!r->nodes[g.v[i].hosts[k]].lost)
                                 host_group_add(&all, g.v[i].hosts[k]);
-        /* Of several values one is shown as an example. */
+        /* Of several values the first is shown as an example. */
         if (all.n && g.n == 1)
                 text = describe_group(l, hosts, &all);
         else if (all.n) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The file is taken line by line, and the errors of all lines are told. Expected values and levels
- * stay texts by the name of the check; limits become numbers, in bytes, seconds or as they are.
+ * The file is parsed line by line, and the errors of all lines are reported. Expected values and
+ * levels stay texts by the name of the check; limits become numbers, in bytes, seconds or as
+ * written.
  *
- * take_profile_line() cuts a line in place; a copy is kept for messages, which mark a place in it.
+ * take_profile_line() cuts a line in place; messages mark a place in a copy of the line.
  */
 #include "head/check/check_profile.h"
 
@@ -48,8 +49,7 @@ void check_profile_finish(struct check_profile *p)
 
 /* --- values ----------------------------------------------------------------------------------- */
 
-/* Returns the factor of a unit; 0 = there is no such unit. "" is always a unit: bytes, seconds, or
- * a count, which has no other. */
+/* Returns the factor of a unit; 0 = unknown. "" is always a unit: bytes, seconds, or a count. */
 static double find_unit(const char *text, int unit)
 {
         static const struct {
@@ -69,7 +69,7 @@ static double find_unit(const char *text, int unit)
         return 0;
 }
 
-/* Reads a limit. False: no number, or an unknown unit; *ret is of no use then. */
+/* Reads a limit. False: no number, or an unknown unit, and *ret has no meaning. */
 static bool parse_limit(double *ret, const char *value, int unit)
 {
         char *end;
@@ -121,7 +121,7 @@ static void take_section(struct profile_reader *r, const char *text)
         diag = diag_add(r->d, HN_CONFIG_KEY, EX_CONFIG, "unknown section %s", text);
         mark_profile(r, diag, r->line + strspn(r->line, " \t"), strlen(text));
         diag_help(diag, "a profile has [limit], [expect] and [check]");
-        /* The keys below are refused: no other section is meant. */
+        /* Refuses the lines below, too: no other section is meant. */
         r->section = SECTION_NONE;
 }
 
@@ -177,8 +177,7 @@ static void take_limit(struct profile_reader *r, const char *key, const char *va
                                                          : "4096");
 }
 
-/* Takes a line of [expect]. Results that are no fact of a node, such as bandwidth, have nothing to
- * compare. */
+/* Takes a line of [expect]. Refuses results that are no fact of a node, such as bandwidth. */
 static void take_expected(struct profile_reader *r, const char *name, const char *value,
                           bool is_fact)
 {
@@ -193,7 +192,7 @@ static void take_expected(struct profile_reader *r, const char *name, const char
         diag_help(diag, "[check] says what its failures and warnings count");
 }
 
-/* Takes a line of [check]. Of two lines for a check the last one counts. */
+/* Takes a line of [check]. The last of several lines for a check counts. */
 static void take_move(struct profile_reader *r, const char *name, const char *value, const char *at)
 {
         if (!strcmp(value, "ignore") || !strcmp(value, "warn") || !strcmp(value, "fail"))

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Check_profile: what a site expects of its nodes, from the file of `hnlaunch check --profile`
+ * Check_profile: a site's expectations of its nodes, from the file of `hnlaunch check --profile`
  *
  * Lines as in the configuration, in three sections:
  *
- *   [limit]   shm_per_rank = 256M
- *   [expect]  gpu.driver = 575.57*
- *   [check]   thp = ignore
+ *   [limit]  shm_per_rank = 256M
+ *   [expect] gpu.driver = 575.57*
+ *   [check]  thp = ignore
  *
- * A name is that of a check. Other lines are errors.
+ * A name is the name of a check. Other lines are errors.
  */
 #pragma once
 
@@ -37,7 +37,7 @@ struct check_profile {
 void check_profile_init(struct check_profile *p);
 void check_profile_finish(struct check_profile *p);
 
-/* Reads the file @path; @has_check tells whether there is a check of this name, and whether its
+/* Reads the file @path. @has_check: whether there is a check of this name; *ret_fact: the check's
  * values are facts, which [expect] may have. False with errors in @d (exit 78; 66: no file). */
 bool check_profile_read(struct check_profile *p, const char *path,
                         bool (*has_check)(const char *name, bool *ret_fact), struct diags *d);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table has a row for each check: its words, the meaning of a difference between the nodes, and
- * a rule. A rule reads the value of one node, and sets a result where the value is not as it should
- * be. Values are the texts of the agents (docs/protocol.md, "Facts of a check"); a number is read
- * from the front of the text, and "unlimited" and "none" of a quota count as endless.
+ * The table has a row for each check: words, the meaning of a difference between the nodes, and a
+ * rule. A rule reads the value of one node, and sets a result if the value is wrong. Values are the
+ * texts of the agents (docs/protocol.md, "Facts of a check"); a number is read from the front of
+ * the text, and "unlimited" and "none" of a quota count as endless.
  *
  * judge_value() calls a rule only for a fact with a value, and has set c->to->value to the text for
  * people before. A rule that sets nothing passes. The table, JSON and messages keep the order of
@@ -37,8 +37,8 @@ const struct check_fact *check_fact_find(const struct check_node *n, const char 
         for (uint32_t i = 0; n->facts && i < n->facts->n_facts; i++) {
                 const struct check_fact *k = &n->facts->facts[i];
 
-                /* Few names begin alike: this spares most of the calls, a million for 5,000 nodes.
-                 */
+                /* Few names begin alike: comparing the first letter saves most calls, a million for
+                 * 5,000 nodes. */
                 if (*k->name == *name && !strcmp(k->name, name))
                         return k;
         }
@@ -165,7 +165,7 @@ static void judge_imex_daemon(struct check_case *c)
                                "runs no nvidia-imex, and NVLink to other nodes needs it");
 }
 
-/* Agents tell only of Xids of broken hardware, of the last 24 hours. */
+/* Agents report only Xids of broken hardware, of the last 24 hours. */
 static void judge_xid(struct check_case *c)
 {
         if (strcmp(c->value, "none") != 0)
@@ -199,7 +199,7 @@ static void judge_processes(struct check_case *c)
         check_case_set(c, CHECK_WARN, want, "allows the user %s processes", c->value);
 }
 
-/* RDMA locks the memory of its buffers, up to all memory of the node. Without an InfiniBand or RoCE
+/* RDMA locks the memory of buffers, up to all memory of the node. Without an InfiniBand or RoCE
  * port no limit is too low. */
 static void judge_memlock(struct check_case *c)
 {
@@ -212,8 +212,8 @@ static void judge_memlock(struct check_case *c)
                                c->to->value);
 }
 
-/* A quota of control groups lets ranks run on all processors, but pauses them when the time of a
- * period is used up. */
+/* A quota of control groups lets ranks run on all processors, but pauses the ranks when the time of
+ * a period is used up. */
 static void judge_cpu_quota(struct check_case *c)
 {
         const char *count = check_fact_value(c->node, "cpu.count");
@@ -235,7 +235,7 @@ static void judge_memory_quota(struct check_case *c)
 }
 
 /* NCCL and the data loaders of PyTorch exchange data of the ranks of a node through /dev/shm. A
- * write beyond its end kills the rank with SIGBUS. */
+ * write beyond the end kills the rank with SIGBUS. */
 static void judge_shm_size(struct check_case *c)
 {
         double need = c->limits[CHECK_SHM_PER_RANK] * MAX(c->node->ranks, 1U);
@@ -253,7 +253,7 @@ static void judge_shm_free(struct check_case *c)
         double need = c->limits[CHECK_SHM_PER_RANK] * MAX(c->node->ranks, 1U);
         char want[48] = "at least ";
 
-        /* A /dev/shm that is too small fails already. */
+        /* judge_shm_size() already fails a /dev/shm of this size. */
         if (check_read_amount(c->value) >= need || check_fact_amount(c->node, "shm.size") < need)
                 return;
         format_size(want + strlen(want), sizeof(want) - strlen(want), (uint64_t)need);
@@ -294,7 +294,7 @@ static void judge_ports(struct check_case *c)
                                c->value);
 }
 
-/* Counters add up since the machine was started: only many more than those of most nodes count. */
+/* Counters add up since the machine was started: a counter counts only far above the median. */
 static void judge_ib_errors(struct check_case *c)
 {
         double own = check_read_amount(c->value);
@@ -345,7 +345,7 @@ static void judge_nccl(struct check_case *c)
         c->to->help = bad->help;
 }
 
-/* Programs that ask for the address of their own name tell it to the others. */
+/* A program may resolve its own host name and send the address to other nodes. */
 static void judge_hostname(struct check_case *c)
 {
         if (c->n_nodes > 1 && !strcmp(c->value, "none"))
@@ -370,8 +370,8 @@ static void judge_run(struct check_case *c)
 
 /* --- the table -------------------------------------------------------------------------------- */
 
-/* Rows without .drift (CHECK_PASS) let values differ, and leave the judgement to the rule. A row
- * with a help of its own for some results sets to->help in the rule (judge_nccl()). */
+/* Rows without .drift (CHECK_PASS) let values differ: only the rule judges. A rule may replace the
+ * row's help in to->help (judge_nccl()). */
 static const struct check_row check_rows[] = {
         { "gpu.count", "this number of GPUs:", .drift = CHECK_WARN, .rule = judge_gpu_count,
           .absent = "0", .why = "no NVIDIA GPU",

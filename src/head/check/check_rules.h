@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Check_rules: the checks, and what their values mean on one node
+ * Check_rules: the checks, and the rules for values of a single node
  *
  * check_judge.c goes through the rows, compares the nodes, and calls the rules. Pure.
  */
@@ -12,13 +12,13 @@
 #include "base/macros.h"
 #include "head/check/check_judge.h"
 
-/* One check on one node, while it is judged. */
+/* A check on a node, being judged. */
 struct check_case {
         const struct check_node *node;
         const char *name, *value; /* of the fact */
         const char *most;         /* the value of most nodes */
         double median;            /* over all nodes with a number */
-        size_t n_known;           /* so many nodes */
+        size_t n_known;           /* the number of these nodes */
         size_t n_nodes;
         const double *limits; /* by enum check_limit */
         struct check_result *to;
@@ -38,19 +38,19 @@ struct check_row {
         bool median;   /* the rule compares with the median of the nodes */
 };
 
-/* Returns a row of the table; NULL = there are no more. */
+/* Returns a row of the table; NULL = behind the last. */
 const struct check_row *check_row_at(size_t i);
-/* Whether a value counts for the comparison: where most nodes lack a file, those that have it are
- * right. */
+/* Whether a value counts for the comparison. A missing file does not: where most nodes lack a file,
+ * the nodes with the file are right. */
 bool check_row_compares(const struct check_row *row, const char *value);
 
-/* Returns the fact of a node, lent; NULL = the node has not told it. */
+/* Returns the fact of a node, lent; NULL = the node has not sent the fact. */
 const struct check_fact *check_fact_find(const struct check_node *n, const char *name);
-/* Return the number at the front of a text or fact, INFINITY = there is none. */
+/* Return the number at the front of a text or fact, INFINITY = no number. */
 double check_read_amount(const char *text);
 double check_fact_amount(const struct check_node *n, const char *name);
 
-/* The texts of a result: all empty ones are the same. */
+/* The texts of a result. All empty texts share memory. */
 char *check_text_copy(const char *text);
 void check_text_free(char *text);
 /* Sets the result of a rule: "HOST " and @fmt is the cause. */
