@@ -2,8 +2,8 @@
 /*
  * The file is {"v": 1, "saved": "2026-11-29T05:00:00Z", "nodes": {HOST: {"bandwidth_mbit",
  * "latency_us", "facts": {NAME: TEXT}}}, "pairs": [{"a", "b", "bandwidth_mbit", "latency_us"}],
- * "over": "tcp" or "nccl"}. Without "over" it was TCP.
- * Facts are kept as the agents tell them; check_judge.c knows which differences count.
+ * "over": "tcp" or "nccl"}. A file without "over" has measurements over TCP. Facts have the words
+ * of the agents; check_judge.c knows which differences count.
  */
 #include "head/check/baseline.h"
 
@@ -108,7 +108,7 @@ json_t *baseline_describe(const struct check_report *r, const struct pair_book *
 
 /* --- comparing -------------------------------------------------------------------------------- */
 
-/* Returns an earlier bandwidth in bytes per second; 0 = none is known. */
+/* Returns an earlier bandwidth in bytes per second; 0 = unknown. */
 static double read_rate(const json_t *j)
 {
         const json_t *v = json_object_get(j, "bandwidth_mbit");
@@ -116,7 +116,7 @@ static double read_rate(const json_t *j)
         return json_is_number(v) ? json_number_value(v) * byte_per_mbit : 0;
 }
 
-/* False: then TCP was measured and now NCCL, or the other way. */
+/* False: the baseline was measured over TCP and this check over NCCL, or the other way. */
 static bool is_comparable(const json_t *base, const struct pair_book *book)
 {
         return !strcmp(json_member(base, "over"), "nccl") == is_nccl(book);
@@ -129,7 +129,7 @@ static bool has_lost_rate(double now, double then)
 
 void baseline_expect(const json_t *base, struct pair_book *book, const char *const *hosts, size_t n)
 {
-        /* A map of host names to places. Pairs with a host that is not there now are left out. */
+        /* A map of host names to places. Pairs with a host missing now are left out. */
         json_t *places = json_object(), *pair;
         size_t i;
 
@@ -148,8 +148,8 @@ void baseline_expect(const json_t *base, struct pair_book *book, const char *con
         json_decref(places);
 }
 
-/* What has changed on a node: texts of the first CHANGES_SHOWN changes, and the number of all. The
- * first fact that the node tells no more, lent, and the number of these. */
+/* Changes of a node: the texts of the first CHANGES_SHOWN changes and the number of all; the first
+ * fact without a value now, lent, and the number of such facts. */
 struct node_changes {
         struct buf text;
         size_t n;
@@ -179,7 +179,8 @@ static void add_rate_change(struct node_changes *c, const char *what, double now
         add_change(c, "%s %s, was %s", what, own, earlier);
 }
 
-/* Compares the facts that were told then. Without a value now nothing is known to have changed. */
+/* Compares the facts of the baseline with the values now. A fact without a value now is no
+ * change. */
 static void compare_facts(struct node_changes *c, const struct check_node *node, const json_t *then)
 {
         json_t *facts = json_object_get(then, "facts"), *earlier;
@@ -203,8 +204,8 @@ static void compare_facts(struct node_changes *c, const struct check_node *node,
         }
 }
 
-/* Notes what is slower than before: nodes, then pairs of other nodes. .least of a pair is kept_part
- * of the earlier bandwidth (baseline_expect()); 0 = the pair was not measured then. */
+/* Notes lower bandwidths: of nodes, then of pairs of other nodes. .least of a pair is kept_part of
+ * the earlier bandwidth (baseline_expect()); 0 = the baseline lacks the pair. */
 static void compare_rates(struct node_changes *changes, const struct check_report *r,
                           const json_t *all, const struct pair_book *book, const size_t *nodes)
 {
@@ -238,7 +239,7 @@ static void compare_rates(struct node_changes *changes, const struct check_repor
 }
 
 /* Sets the result of a node, and frees the texts of @c. @known: the baseline has the node. @apart:
- * why rates were not compared, NULL = they were. */
+ * why no bandwidth was compared, NULL = bandwidth was compared. */
 static void judge_changes(struct check_report *r, struct check_line *l, size_t node,
                           struct node_changes *c, bool known, const char *apart)
 {

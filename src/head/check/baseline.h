@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Baseline: the results of a check as a file (`check --save`), and compared (`check --baseline`)
+ * Baseline: the results of a check as a file (`check --save`), and the comparison (`check
+ * --baseline`)
  *
- * A node warns if a fact that should not change has changed, or with less than 70 % of the earlier
+ * A node warns if a kept fact (check_is_kept()) has changed, or with less than 70 % of the earlier
  * bandwidth; else a pair of nodes does. Names of members are a promise (hnlaunch-check(1)). Pure
  * but for the two functions of files.
  */
@@ -17,7 +18,8 @@
 /* Returns the results; @book, NULL = nothing was measured, has the nodes @nodes of @r. */
 json_t *baseline_describe(const struct check_report *r, const struct pair_book *book,
                           const size_t *nodes, size_t n);
-/* Has pairs with less bandwidth than in @base measured again. @hosts: names of the places. */
+/* Expects of each pair a part of the bandwidth in @base, so a slower pair is measured again.
+ * @hosts: names of the places. */
 void baseline_expect(const json_t *base, struct pair_book *book, const char *const *hosts,
                      size_t n);
 /* Adds the line "baseline". */

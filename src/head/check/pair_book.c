@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A judgement takes nodes out one by one. The node with the largest part of slow pairs is bad, if
- * two pairs at least and more than half are slow, and these pairs speak against no other node. Slow
- * pairs that are left are links. The usual value is the median over the nodes of the median of
- * their pairs, both on the good side, so that a bad node among three is seen.
+ * A judgement removes nodes one by one. The node with the largest part of slow pairs is bad, if at
+ * least two pairs and more than half are slow, counting only pairs without a bad node. The
+ * remaining slow pairs are slow links. The usual value is the median over the nodes of the median
+ * of each node's pairs. Of two in the middle the better counts, so one bad node among three is
+ * found.
  *
- * Suspects of each kind are measured again while there are any that were not often enough, in
- * AGAIN_ROUNDS at most. Each such round begins with a new judgement: a node or link that has proved
- * good is no suspect any longer.
+ * Suspects of each kind are measured again until each was measured often enough, in AGAIN_ROUNDS at
+ * most. Each of these rounds begins with a new judgement: a node or link that has proved good is no
+ * suspect any longer.
  */
 #include "head/check/pair_book.h"
 
@@ -18,8 +19,8 @@
 #include "base/memory.h"
 
 enum {
-        NODE_TRIES = 3, /* of a suspected node, with proven ones */
-        LINK_TRIES = 4, /* of a suspected link, with the first */
+        NODE_TRIES = 3, /* of a suspected node, with proven nodes */
+        LINK_TRIES = 4, /* of a suspected link, with the first try */
         AGAIN_ROUNDS = 12,
 };
 
@@ -35,7 +36,7 @@ struct pair_book {
         struct pair_edge *edges;
         size_t n_edges;
         unsigned *tries;            /* by place: measured again as a suspect */
-        struct pair_edge *expected; /* .least alone counts */
+        struct pair_edge *expected; /* only .least counts */
         size_t n_expected;
 };
 
@@ -124,7 +125,7 @@ static struct pair_edge *add_edge(struct pair_book *b, size_t one, size_t other)
         e = &b->edges[b->n_edges++];
         *e = (struct pair_edge){ .a = MIN(one, other),
                                  .b = MAX(one, other),
-                                 /* Worse than any result: the first one counts. */
+                                 /* Worse than any result: the first result counts. */
                                  .value = { 0, INFINITY },
                                  .least = expected ? expected->least : 0 };
         return e;
@@ -141,7 +142,7 @@ void pair_book_take(struct pair_book *b, const struct check_pair *pairs, size_t 
 
                 bool failed = m->error == MEASURE_NCCL_FAILED;
 
-                /* A pair without a connection has no edge: net.peers tells of the failure. */
+                /* Without a connection no edge is added: net.peers reports the failure. */
                 if (!pairs[i].told || (m->error && !failed))
                         continue;
                 e = b->again ? find_edge(b, from, to) : NULL; /* at first all pairs are new */
@@ -180,7 +181,7 @@ static int compare_values(const void *a, const void *b)
         return (*x > *y) - (*x < *y);
 }
 
-/* Sorts the values and returns the median, of an even number the better one; 0 = there are none. */
+/* Sorts the values and returns the median, the better of two in the middle; 0 = no values. */
 static double find_better_median(double *v, size_t n, enum pair_metric m)
 {
         if (!n)
@@ -189,7 +190,7 @@ static double find_better_median(double *v, size_t n, enum pair_metric m)
         return v[m == PAIR_BANDWIDTH ? n / 2 : (n - 1) / 2];
 }
 
-/* With a failure of NCCL a pair has the bandwidth 0, and no latency. */
+/* A pair with a failure of NCCL has the bandwidth 0, and no latency. */
 static bool has_value(const struct pair_edge *e, enum pair_metric m)
 {
         return m == PAIR_BANDWIDTH || e->value[m] < INFINITY;
@@ -206,8 +207,8 @@ static bool is_slow(const struct pair_edge *e, enum pair_metric m, double usual)
 
 static void find_medians(const struct pair_book *b, enum pair_metric m, struct pair_judgement *to)
 {
-        /* Each pair counts for both places. The values of a place stand side by side: end[] has
-         * first where they begin, and then where the next one goes. */
+        /* Each pair counts for both places. The values of a place stand side by side: end[] is at
+         * first where the values of a place begin, and then where the next value goes. */
         double *v = xcalloc(2 * b->n_edges + b->n + 1, sizeof(*v)), *medians = v + 2 * b->n_edges;
         size_t *end = xcalloc(b->n + 1, sizeof(*end)), n_medians = 0; /* of each place's values */
 
@@ -235,8 +236,8 @@ static void find_medians(const struct pair_book *b, enum pair_metric m, struct p
         free(v);
 }
 
-/* Returns the place of the node that is slow with the largest part of the peers, without bad ones;
- * b->n = no node is slow with more than half. */
+/* Returns the place of the node that is slow with the largest part of its peers, leaving out bad
+ * nodes; b->n = no node is slow with more than half. */
 static size_t find_slowest(const struct pair_book *b, enum pair_metric m,
                            const struct pair_judgement *j)
 {
@@ -312,15 +313,15 @@ static void add_again(struct pair_again *r, size_t a, size_t b)
         r->to[r->n++] = (struct check_pair){ .from = r->book->nodes[a], .to = r->book->nodes[b] };
 }
 
-/* Pairs a suspect with a proven node, if possible a new one. */
+/* Pairs a suspect with a proven node, if possible with a node not met before. */
 static void pair_suspect(struct pair_again *r, size_t place)
 {
         const struct pair_book *b = r->book;
         size_t met = b->n;
 
         for (size_t k = 1; k < b->n; k++) {
-                /* Each suspect begins behind its own place, so suspects do not all meet the first
-                 * proven node. */
+                /* Begins behind the suspect's place, so suspects do not all meet the first proven
+                 * node. */
                 size_t i = (place + k) % b->n;
                 const struct pair_edge *e;
 
@@ -348,7 +349,7 @@ static void mark_suspects(struct pair_again *r, const struct pair_judgement *j)
                 r->suspect[j->links[i]->a] = r->suspect[j->links[i]->b] = true;
 }
 
-/* Adds links first, which need their own two nodes; a bad node can take any proven one. */
+/* Adds links first, which need two certain nodes; a bad node can take any proven node. */
 static void pair_suspects(struct pair_again *r, const struct pair_judgement *j)
 {
         for (size_t i = 0; i < j->n_links; i++) {
@@ -367,7 +368,7 @@ static void pair_suspects(struct pair_again *r, const struct pair_judgement *j)
                 }
 }
 
-/* Pairs with less than is expected, as before. */
+/* Adds pairs with less bandwidth than expected. */
 static void pair_expected(struct pair_again *r)
 {
         const struct pair_book *b = r->book;
@@ -381,7 +382,8 @@ static void pair_expected(struct pair_again *r)
         }
 }
 
-/* Fills in the pairs of a round of suspects. Returns how many; 0 = nothing is left to do. */
+/* Fills in the pairs of a round of suspects. Returns how many; 0 = no suspect is left to be
+ * measured. */
 static size_t plan_again(struct pair_book *b, struct check_pair *to)
 {
         struct pair_judgement j[PAIR_METRICS];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Both lines are made alike from a pair_judgement. A bad node warns alone, and fails where NCCL
- * does. Both ends of a slow link
- * warn with one text, so the table has a single row. The rest passes with the median of the pairs.
+ * does. Both ends of a slow link warn with the same text, so the table has a single row. The rest
+ * passes with the median of the pairs.
  *
  * Each line begins as not run on all nodes; judge_place() then replaces the result of each node
  * measured (check_report_set()). Places count within the measured nodes; l->nodes has the node of
@@ -45,7 +45,7 @@ void pair_format(char *to, size_t size, enum pair_metric m, double value)
                 snprintf(to, size, us < 1000 ? "%.0f us" : "%.1f ms", us < 1000 ? us : us / 1000);
 }
 
-/* One line, while it is judged. */
+/* A line, being judged. */
 struct pair_line {
         struct check_report *r;
         struct check_line *line;
@@ -53,7 +53,7 @@ struct pair_line {
         const struct pair_book *book;
         const struct pair_judgement *j;
         const size_t *nodes;
-        size_t n_good; /* places that have pairs, and none of them judged */
+        size_t n_good; /* places that have pairs and are not bad */
         char usual[32];
 };
 
@@ -95,7 +95,7 @@ static const struct pair_edge *find_nccl_failure(const struct pair_line *l, size
         return first;
 }
 
-/* NCCL fails with @n peers of a node, of all that were tried. */
+/* Fails a node: NCCL fails with @n of all tried peers. */
 static void judge_failed_node(const struct pair_line *l, size_t place, const struct pair_edge *e,
                               size_t n)
 {
@@ -126,8 +126,8 @@ static void judge_failed_link(const struct pair_line *l, size_t place, const str
                          &(struct check_judgement){ CHECK_FAIL, value, "", 0, cause, nccl_help });
 }
 
-/* False: NCCL does not fail there, or another node is at fault. Where NCCL fails between all nodes,
- * no node is bad, and each is told. */
+/* Fails the node if NCCL fails there. False: NCCL works, or another node is at fault. If NCCL fails
+ * between all nodes, no node is bad, and all nodes fail. */
 static bool judge_failure(const struct pair_line *l, size_t place)
 {
         const struct pair_place *p = &l->j->places[place];
@@ -146,9 +146,9 @@ static bool judge_failure(const struct pair_line *l, size_t place)
         return true;
 }
 
-/* --- what is slow ----------------------------------------------------------------------------- */
+/* --- slow nodes and links --------------------------------------------------------------------- */
 
-/* The value shown is the median over all pairs of the node, not over the slow ones. */
+/* Shows the median over all pairs of the node, fast pairs included. */
 static void judge_slow_node(const struct pair_line *l, size_t place)
 {
         const struct pair_place *p = &l->j->places[place];
@@ -169,8 +169,8 @@ static void judge_slow_node(const struct pair_line *l, size_t place)
                                                     helps[l->metric] });
 }
 
-/* Names the first of @n slow links of a place. No number of others is told: pairs, not nodes, have
- * the usual value. */
+/* Names the first of @n slow links of a place. Unlike judge_slow_node() gives no number of others:
+ * pairs, not nodes, have the usual value. */
 static void judge_slow_link(const struct pair_line *l, size_t place, const struct pair_edge *e,
                             size_t n)
 {
@@ -239,8 +239,8 @@ static void set_all_not_run(const struct check_report *r, struct check_line *l, 
                                 .cause = r->nodes[i].lost ? "the node was not reached" : why });
 }
 
-/* Writes "901 Mbit/s to 948 Mbit/s" over the nodes that pass: no two nodes have equal values, so
- * the table would tell only that the values differ. */
+/* Writes "901 Mbit/s to 948 Mbit/s" over the nodes with a pass: no two nodes have equal values, so
+ * the table would only say that the values differ. */
 static void summarize_line(const struct pair_line *l)
 {
         const char *over = pair_book_over(l->book);
@@ -274,8 +274,8 @@ void pair_judge(struct check_report *r, const struct pair_book *book, const size
 
                 l.line = check_report_add(r, names[m]);
                 set_all_not_run(r, l.line,
-                                /* Alone, a node would not be measured with --pairs either. The
-                                 * reason is that of net.peers, so all have one line. */
+                                /* A single node would not be measured with --pairs either. The same
+                                 * reason as for net.peers, so all have one line. */
                                 book || r->n_nodes == 1 ? "there is no other node to reach"
                                                         : "measured with --pairs only");
                 if (!book || n < 2)

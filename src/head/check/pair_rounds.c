@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Matchings are those of a round-robin tournament (circle method): with an even number of places,
- * one of them empty if need be, place M-1 stays and the others turn. In round r the places a and b
- * meet if a + b = r modulo M-1. All M-1 rounds hold every pair once. The rounds that are taken
- * lie far apart, so near and distant nodes meet.
+ * The matchings of a round-robin tournament (circle method): with an even number of places, one
+ * place empty if need be, place M-1 stays and the others turn. In round r the places a and b meet
+ * if a + b = r modulo M-1. All M-1 rounds hold every pair once. The chosen rounds lie far apart, so
+ * near and distant nodes meet.
  */
 #include "head/check/pair_rounds.h"
 
@@ -89,7 +89,7 @@ size_t pair_round(const size_t *nodes, size_t n, size_t round, struct check_pair
                 size_t b = (sum + m - a) % m;
 
                 if (b == a)
-                        b = m; /* the place that stays */
+                        b = m; /* the place that does not turn */
                 if (b < a || b >= n)
                         continue;
                 to[n_pairs++] = (struct check_pair){ .from = nodes[a], .to = nodes[b] };

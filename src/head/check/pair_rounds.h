@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pair rounds: which nodes connect to which, for `hnlaunch check`
+ * Pair rounds: the connections between nodes for `hnlaunch check`
  *
- * For reachability the nodes form a ring in random order. A node connects to the next one and to
- * log2 N others, and as many connect to the node. For --pairs each round is another matching: all
- * pairs of a round are measured at once, and no pair twice. Pure.
+ * For reachability the nodes form a ring in random order. A node connects to the next and to log2 N
+ * others, and as many connect to the node. For --pairs each round is another matching: all pairs of
+ * a round are measured at once, and no pair twice. Pure.
  */
 #pragma once
 
@@ -18,7 +18,7 @@ struct check_pair {
         size_t from, to; /* nodes: @from connects */
         bool told;       /* @result is there */
         struct measured_target result;
-        char addr[64]; /* after an error: the best of @to; "" = it has none */
+        char addr[64]; /* after an error: the best address of @to; "" = none */
 };
 
 /* Returns the pairs of @n nodes for reachability, malloc'ed, and their number. Node i is

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * merge_tries() makes one pair of all tries between two nodes, in both directions; a pair is broken
- * if any of its tries has failed. blame_pairs() then takes out the nodes with the most broken
- * pairs, which are to blame for all of these, and goes on with the pairs that are left. Pairs
- * between nodes taken out together are blamed on both ends, so a single broken pair is. A node
- * without any try that works fails in any case, whatever the peers have done.
+ * if any try has failed. blame_pairs() takes the nodes with the most broken pairs, blames them for
+ * all of these pairs, and continues with the remaining pairs. A pair between two nodes taken
+ * together is blamed on both ends, as is a single broken pair. A node without any successful try
+ * always fails.
  *
- * A node with any blame fails, with its first broken pair as the cause. All arrays are by node of
+ * A node with any blame fails, with the first broken pair as the cause. All arrays are by node of
  * the report. Pairs that were not tried (told is false) count nowhere.
  */
 #include "head/check/peer_judge.h"
@@ -22,13 +22,13 @@ static const char help[] =
         "open TCP between the nodes at all ports above 1023 in the firewall, or name their common "
         "network with --iface";
 
-/* What became of the connections of a node. */
+/* The connections of a node. */
 struct peer_counts {
         size_t in, in_failed, out, out_failed;
-        size_t broken;                /* pairs, without those that are blamed already */
-        bool is_top;                  /* no other node has more of them */
+        size_t broken;                /* pairs not blamed on a node yet */
+        bool is_top;                  /* no other node has more broken pairs */
         bool untried;                 /* a pair of the node was not tried */
-        const struct check_pair *bad; /* the first that is blamed on the node */
+        const struct check_pair *bad; /* the first pair blamed on the node */
         size_t n_bad;
 };
 
@@ -36,11 +36,11 @@ struct peer_counts {
 struct peer_pair {
         size_t a, b; /* a < b */
         bool tried[2];
-        const struct check_pair *bad[2]; /* that has failed, from a and from b; NULL = none */
+        const struct check_pair *bad[2]; /* the failed tries, from a and from b; NULL = none */
         bool broken;                     /* and not blamed yet */
 };
 
-/* All that is to be judged. */
+/* The whole judgement. */
 struct peer_case {
         const struct check_report *r;
         const struct peer_blame *how;
@@ -49,7 +49,7 @@ struct peer_case {
         size_t n;
 };
 
-/* Errors of connect(), EPROTO and ECONNRESET of the exchange of the token behind it, and
+/* Names errors of connect(), EPROTO and ECONNRESET of the exchange of the token after it, and
  * EADDRNOTAVAIL of an agent without an address to try. */
 static const char *explain_peer_error(uint32_t error)
 {
@@ -73,7 +73,7 @@ static const char *explain_peer_error(uint32_t error)
         }
 }
 
-/* Sorts by the two nodes; equal ones keep their order. */
+/* Sorts by the two nodes; equal pairs keep their order. */
 static int compare_tries(const void *x, const void *y)
 {
         const struct check_pair *p = *(const struct check_pair *const *)x,
@@ -157,12 +157,13 @@ static void blame_node(struct peer_case *c, size_t node, const struct peer_pair 
         n->n_bad++;
         if (!n->bad)
                 n->bad = first;
-        /* What is told of a deaf node needs a try to the node. */
+        /* The text about a deaf node needs a try to the node. */
         if (to_node && is_deaf(n) && n->bad->to != node)
                 n->bad = to_node;
 }
 
-/* Settles a broken pair. Which ends are to blame stands in @by_a and @by_b. */
+/* Settles a broken pair, blamed on a with @by_a, on b with @by_b, and on each end that is deaf and
+ * mute. */
 static void settle_pair(struct peer_case *c, struct peer_pair *e, bool by_a, bool by_b)
 {
         const struct peer_counts *a = &c->nodes[e->a], *b = &c->nodes[e->b];
@@ -205,7 +206,7 @@ static void blame_pairs(struct peer_case *c)
         }
 }
 
-/* Returns what is wrong with a node, malloc'ed. @ret_alone: the node is not named in it. */
+/* Returns the fault of a node, malloc'ed. @ret_alone: the text does not name the node. */
 static char *describe_fault(const struct check_report *r, size_t node, const struct peer_counts *c,
                             bool *ret_alone)
 {
@@ -224,7 +225,7 @@ static char *describe_fault(const struct check_report *r, size_t node, const str
                          c->n_bad > 1 ? ", and others" : "");
 }
 
-/* Sets the result of node @i. @refusal: why it does not listen, NULL = it does. */
+/* Sets the result of node @i. @refusal: why the node does not listen, NULL = the node listens. */
 static void judge_peers_of(struct check_report *r, struct check_line *l, size_t i,
                            const struct peer_counts *c, const char *refusal)
 {

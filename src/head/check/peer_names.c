@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An address is right if it is one of the node's own, or that at which ssh has reached the node. A
- * name with several addresses needs one that is right. A node behind a translation of addresses
- * does not know its own: an address that all nodes tell, two at least, and that no other node has,
- * is right, too. Where no node finds any name, the names are aliases of ssh: nothing is wrong with
- * the nodes then, and nothing is claimed.
+ * An address is right if the address belongs to the node, or if ssh has reached the node there. A
+ * name with several addresses needs a single right address. A node behind a translation of
+ * addresses does not know the address that others use: an address found by all nodes, at least two,
+ * is right, too, unless the address belongs to another node. If no node finds any name, the names
+ * are aliases of ssh: nothing is wrong with the nodes then, and the check has no result.
  */
 #include "head/check/peer_names.h"
 
@@ -58,7 +58,7 @@ void peer_names_free(struct check_names *names, size_t n_hosts)
         free(names);
 }
 
-/* Returns the node that a fact is about; SIZE_MAX = the fact is no answer about a name. */
+/* Returns the node named by a fact; SIZE_MAX = the fact is no answer about a name. */
 static size_t read_peer(const char *fact, size_t n_hosts)
 {
         const char *number = fact + sizeof(prefix) - 1;
@@ -82,7 +82,7 @@ static bool is_any_found(const struct checked *facts, const struct hosts *hosts)
                 for (uint32_t k = 0; k < facts[i].n_facts; k++) {
                         const struct check_fact *f = &facts[i].facts[k];
 
-                        /* Of nodes that were asked before only the fact itself is left. */
+                        /* Nodes asked before have only the fact left. */
                         if ((read_peer(f->name, hosts->n) != SIZE_MAX ||
                              !strcmp(f->name, settled)) &&
                             is_found(f))
@@ -98,7 +98,7 @@ struct name_votes {
         bool differ;
 };
 
-/* Returns the answers by host, malloc'ed; they are lent from the facts. */
+/* Returns the answers by host, malloc'ed; the facts lend the answers. */
 static struct name_votes *count_votes(const struct checked *facts, const struct hosts *hosts)
 {
         struct name_votes *votes = xcalloc(hosts->n, sizeof(*votes));
@@ -119,7 +119,7 @@ static struct name_votes *count_votes(const struct checked *facts, const struct 
         return votes;
 }
 
-/* Whether any of the addresses "10.0.0.7 fe80::1" is one of the node. */
+/* Whether any of the addresses "10.0.0.7 fe80::1" belongs to the node. */
 static bool is_any_own(const char *addresses, const struct hello *node)
 {
         char one[CHECK_VALUE];
@@ -135,16 +135,16 @@ static bool is_any_own(const char *addresses, const struct hello *node)
         return false;
 }
 
-/* All that the answers are judged by. */
+/* The facts for judging the answers. */
 struct name_case {
         const struct hello *const *hellos;
         const struct hosts *hosts;
-        bool *translated; /* by host: its addresses are right although the host does not know them
+        bool *translated; /* by host: the addresses are right although the host does not know them
                            */
         bool any;         /* a node finds a name */
 };
 
-/* Whether all nodes tell the same addresses of a host, which are of no other node. */
+/* Whether all nodes find the same addresses for a host, and no other node has these addresses. */
 static bool is_translated(const struct name_case *c, const struct name_votes *v)
 {
         if (v->n < 2 || v->differ || !strncmp(v->first->value, "127.", 4) ||
@@ -156,7 +156,7 @@ static bool is_translated(const struct name_case *c, const struct name_votes *v)
         return true;
 }
 
-/* Returns what is wrong with the answer to a name, malloc'ed; NULL = nothing. */
+/* Returns the fault of the answer to a name, malloc'ed; NULL = none. */
 static char *describe_answer(const struct name_case *c, const struct check_fact *k, size_t peer)
 {
         const char *name = c->hosts->v[peer].name;
@@ -169,7 +169,7 @@ static char *describe_answer(const struct name_case *c, const struct check_fact 
         return NULL;
 }
 
-/* Replaces the answers of a node by one fact. */
+/* Replaces the answers of a node by a single fact. */
 static void settle_answers(struct checked *m, const struct name_case *c)
 {
         char value[CHECK_VALUE] = "", problem[CHECK_PROBLEM] = "there is no other node with a name";
