@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The helper hnlaunch-nvml asks the driver once, and each fact stands for all GPUs of the node: the
- * worst one is named. Xids come from the kernel's log, where the user may read the log.
+ * The helper hnlaunch-nvml queries the driver once, and each fact stands for all GPUs of the node,
+ * naming the worst GPU. Xids come from the kernel's log, if the user may read the log.
  */
 #include "agent/check/gpu_check.h"
 
@@ -20,10 +20,10 @@
 
 enum { VERSION_FILE_MAX = 64 << 10 };
 
-/* Older messages may be of trouble that a restart of the driver has ended. */
+/* Older messages may report trouble ended by a restart of the driver. */
 #define XID_AGE_US (24 * 3600 * 1000000ULL)
 
-/* The connection of a GPU to others by NVLink; what is worse is larger. */
+/* The connection of a GPU to others by NVLink; a larger value is worse. */
 enum {
         FABRIC_NONE, /* the GPU is made without */
         FABRIC_READY,
@@ -80,7 +80,7 @@ static void add_gpu_processes(struct checked *m, const struct gpu_holders *h, bo
                 checked_add(m, "gpu.processes", "0", "");
                 return;
         }
-        /* The process that has the most memory stands for all. */
+        /* The process with the most memory stands for all. */
         for (uint32_t i = 1; i < h->n; i++)
                 if (h->v[i].memory_mib != GPU_RECORD_UNKNOWN &&
                     (v->memory_mib == GPU_RECORD_UNKNOWN || h->v[i].memory_mib > v->memory_mib))
@@ -141,14 +141,14 @@ static void add_gpu_state(struct checked *m, const char *name, const uint8_t *st
         checked_add(m, name, text, "");
 }
 
-/* Judges the state and NVML's health mask: fields of two bits (0 not known, 1 yes, 2 no), and one
- * of four bits for the configuration (0 not known, 1 none wrong, others tell what is). */
+/* Judges the state and NVML's health mask: fields of two bits (0 not known, 1 yes, 2 no), and a
+ * field of four bits for the configuration (0 not known, 1 none wrong, others name the fault). */
 static uint8_t grade_fabric(const struct gpu_fabric *f)
 {
         enum { DEGRADED_SHIFT = 0, BAD_ROUTE_SHIFT = 4, MISFIT_SHIFT = 8 };
         uint32_t health = f->health == GPU_RECORD_UNKNOWN ? 0 : f->health;
 
-        /* A state that is not listed is COMPLETED: then the status and the health mask decide. */
+        /* Any other state is COMPLETED: then the status and the health mask decide. */
         switch (f->state) {
         case GPU_FABRIC_NONE:
                 return FABRIC_NONE;
@@ -168,7 +168,7 @@ static uint8_t grade_fabric(const struct gpu_fabric *f)
         return (health >> DEGRADED_SHIFT & 3) == 1 ? FABRIC_DEGRADED : FABRIC_READY;
 }
 
-/* GPUs that the driver does not list have the value "unknown" in both arrays. */
+/* GPUs missing in the driver's list have the value "unknown" in both arrays. */
 static void add_gpu_health(struct checked *m, const struct gpu_holders *h)
 {
         static const char *const words[FABRIC_STATES] = {
@@ -192,7 +192,7 @@ static void add_gpu_health(struct checked *m, const struct gpu_holders *h)
                       "the driver does not tell the state of the fabric");
 }
 
-/* Looks for the daemon among the processes that this user may see. */
+/* Looks for the daemon among the processes visible to this user. */
 struct imex_search {
         const char *root;
         bool sees_others, found;
@@ -205,12 +205,13 @@ static void match_imex(struct imex_search *s, const char *pid)
 
         if (fd_read_file(path, VERSION_FILE_MAX, &name, NULL) < 0)
                 return;
-        /* The first process belongs to root: it is hidden where /proc shows only own ones. */
+        /* The first process belongs to root, and is hidden where /proc shows only the user's
+         * processes. */
         s->sees_others |= !strcmp(pid, "1");
         s->found |= !strcmp(name, "nvidia-imex\n");
 }
 
-/* Adds whether nvidia-imex runs. Within a container its process is not seen. */
+/* Adds whether nvidia-imex runs. From within a container the process is not seen. */
 static void add_imex_daemon(struct checked *m, bool named, const char *root)
 {
         CLEANUP(free_textp) char *path = xasprintf("%s/proc", root);
@@ -247,8 +248,8 @@ static void add_imex(struct checked *m, const struct gpu_holders *h, bool named,
                 checked_add(m, "gpu.imex.daemon", "", no_domain);
                 return;
         }
-        /* The first channel by number that the user may use: strverscmp() puts channel2 before
-         * channel10. A node without the folder has no channel. */
+        /* The first channel by number to which the user has access: strverscmp() puts channel2
+         * before channel10. A node without the folder has no channel. */
         folder = opendir(path);
         while (folder && (entry = readdir(folder)))
                 if (!strncmp(entry->d_name, "channel", 7) &&
@@ -261,7 +262,7 @@ static void add_imex(struct checked *m, const struct gpu_holders *h, bool named,
         add_imex_daemon(m, named, root);
 }
 
-/* Only the last Xid of the kernel's log is told. The log may be closed to the user
+/* Only the last Xid of the kernel's log counts. The user may have no access to the log
  * (dmesg_restrict). */
 static void add_xid(struct checked *m)
 {
@@ -285,7 +286,7 @@ void gpu_check_holders(struct checked *m, const struct gpu_holders *h, bool name
         add_imex(m, h, named, root);
 }
 
-/* A driver that does not answer leaves the facts of the version and of the kernel's log. */
+/* Without an answer of the driver the facts of the version and of the kernel's log remain. */
 void gpu_check(struct checked *m, const char *root)
 {
         CLEANUP(free_textp) char *version = read_driver_version(root);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Each job has a folder hnlaunch-XXXXXX on the node with the socket "store", where the agent
- * listens to the end; processes of the job have the socket's path in HN_STORE. A socket
- * that refuses a connection, or is gone, has lost the agent. The kernel's list of sockets is read
- * first, so living jobs see no connection. A process in a container names the
- * socket by the container's own files: /proc/PID/root leads there.
+ * listens to the end; processes of the job have the socket's path in HN_STORE. A socket that
+ * refuses a connection, or is gone, has no agent any more. The kernel's list of sockets is read
+ * first, so living jobs get no connection. A process in a container names the socket by the
+ * container's own files: /proc/PID/root leads there.
  */
 #include "agent/check/leftovers.h"
 
@@ -25,7 +25,7 @@
 
 enum { SOCKETS_MAX = 8 << 20, ENVIRON_MAX = 128 << 10 };
 
-/* Whether the kernel lists @socket among those of this network namespace. */
+/* Whether the kernel lists @socket among the sockets of this network namespace. */
 static bool is_listed_socket(const char *socket)
 {
         char *text = NULL, *at;
@@ -61,7 +61,7 @@ bool leftovers_is_served(const char *socket_path)
 
 /* --- folders ---------------------------------------------------------------------------------- */
 
-/* Whether the folder of a job has sockets of this user, and no agent serves any of them. */
+/* Whether the folder of a job has sockets of this user, all without an agent. */
 static bool is_leftover(const char *folder)
 {
         DIR *dir = opendir(folder);
@@ -72,8 +72,8 @@ static bool is_leftover(const char *folder)
                 CLEANUP(free_textp) char *socket = xasprintf("%s/%s", folder, entry->d_name);
                 struct stat st;
 
-                /* "store", and "store-N" of further worlds. Before the agent listens there is
-                 * none. */
+                /* "store", and "store-N" of further worlds. Before the agent listens there is no
+                 * socket. */
                 if (strncmp(entry->d_name, "store", 5) != 0 || lstat(socket, &st) < 0 ||
                     !S_ISSOCK(st.st_mode) || st.st_uid != getuid())
                         continue;
@@ -113,8 +113,8 @@ struct leftover_processes {
         char *environ; /* room for the environment of a process */
 };
 
-/* Returns the value of HN_STORE in an environment of @len bytes with a NUL behind it; NULL =
- * not set. */
+/* Returns the value of HN_STORE in an environment of @len bytes with a NUL behind; NULL = not
+ * set. */
 static const char *find_store(const char *environ, size_t len)
 {
         for (const char *at = environ; at < environ + len; at += strlen(at) + 1)
@@ -123,8 +123,8 @@ static const char *find_store(const char *environ, size_t len)
         return NULL;
 }
 
-/* Counts a process with an HN_STORE that no agent serves. The environment of processes of other
- * users cannot be read. */
+/* Counts a process whose HN_STORE names a socket without an agent. The environment of processes of
+ * other users cannot be read. */
 static void count_leftover(void *ctx, pid_t pid)
 {
         struct leftover_processes *p = ctx;
@@ -144,7 +144,7 @@ static void count_leftover(void *ctx, pid_t pid)
         store = find_store(p->environ, len);
         if (!store || *store != '/')
                 return;
-        /* A path that is cut here is too long for a socket anyway, and counts as served. */
+        /* A path cut here is too long for a socket anyway, and counts as served. */
         snprintf(socket, sizeof(socket), "/proc/%d/root%s", (int)pid, store);
         if (is_listed_socket(store) || leftovers_is_served(socket) || !proc_read_stat(&st, pid) ||
             st.state == 'Z')
@@ -154,8 +154,8 @@ static void count_leftover(void *ctx, pid_t pid)
 
 /* ---------------------------------------------------------------------------------------------- */
 
-/* The folders are those where an agent makes the folder of a job: XDG_RUNTIME_DIR, then /dev/shm
- * and /tmp. */
+/* The folders in which an agent may make the folder of a job: XDG_RUNTIME_DIR, then /dev/shm and
+ * /tmp. */
 void leftovers_check(struct checked *m)
 {
         const char *own = getenv("XDG_RUNTIME_DIR"), *folders[] = { "/dev/shm", "/tmp" };

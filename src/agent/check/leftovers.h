@@ -11,7 +11,8 @@
 
 void leftovers_check(struct checked *m);
 
-/* Whether an agent, or any other process, answers at the socket. False only where that is sure. */
+/* Whether an agent, or any other process, answers at the socket. False only if no process certainly
+ * does. */
 bool leftovers_is_served(const char *socket);
-/* Counts the folders of agents below @folder that no agent serves. */
+/* Counts the folders below @folder that are left of jobs without an agent. */
 size_t leftovers_count_folders(const char *folder);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One function per kind of fact. Each adds a value, or the problem in the way of a value; the
- * head decides about the meaning. Limits are hard limits: ranks have the same.
- * A quota is the least of the own control group and the groups above; /proc/self/cgroup names the
- * group of version 2 in the line "0::", those of version 1 by their controllers. In a container the
- * named folder may be out of sight: then the folders above it count.
+ * One function per kind of fact. Each adds a value, or the problem in the way of a value; the head
+ * decides about the meaning. Limits are hard limits: ranks have the same. A quota is the least of
+ * the own control group and the groups above; /proc/self/cgroup names the group of version 2 in the
+ * line "0::", groups of version 1 by their controllers. In a container the named folder may be out
+ * of sight: then the folders above count.
  */
 #include "agent/check/machine_check.h"
 
@@ -27,7 +27,7 @@
 
 enum { FILE_LIMIT = 1 << 20 };
 
-/* Returns the text of a file below @root without the newline at its end, malloc'ed; NULL with
+/* Returns the text of a file below @root without a newline at the end, malloc'ed; NULL with
  * errno. */
 static char *read_below(const char *root, const char *path)
 {
@@ -255,7 +255,7 @@ static void check_kernel(struct checked *m)
                 checked_add(m, "kernel", name.release, "");
 }
 
-/* Reads "HugePages_Total:    16" of meminfo. False: there is no such line. */
+/* Reads "HugePages_Total: 16" of meminfo. False: no such line. */
 static bool read_meminfo(const char *root, const char *key, uint64_t *ret)
 {
         CLEANUP(free_textp) char *file = xasprintf("%s/proc/meminfo", root);
@@ -295,13 +295,13 @@ struct ib_state {
         uint64_t worst_errors;
 };
 
-/* Errors of a link that does its work have small numbers. */
+/* A working link has some errors, too. */
 static const char *const ib_counters[] = {
         "symbol_error",    "link_error_recovery",         "link_downed",
         "port_rcv_errors", "local_link_integrity_errors", "excessive_buffer_overrun_errors"
 };
 
-/* Adds the counters of a port. Counters run since the start of the machine, and a missing one
+/* Adds the counters of a port. Counters run since the start of the machine, and a missing counter
  * is 0. */
 static void read_ib_counters(struct ib_state *s, const char *root, const char *port,
                              const char *name)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A helper ends by itself after NCCL_PAIR_S at the latest, and is reaped as any child of the agent:
- * no pid has to be known. One that writes no record has crashed or was killed.
+ * A helper ends after NCCL_PAIR_S at the latest, and is reaped as any child of the agent: the pair
+ * keeps no pid. A helper without a record has crashed or was killed.
  */
 #include "agent/check/nccl_pair.h"
 
@@ -25,8 +25,8 @@ struct nccl_pair {
         uv_poll_t poll;
 };
 
-/* Starts a helper for the connection. @report: its descriptor 0, or SPAWN_NULL. 0, or -errno with
- * @err. */
+/* Starts a helper for the connection. @report: the helper's descriptor 0, or SPAWN_NULL. 0, or
+ * -errno with @err. */
 static int spawn_nccl_helper(int rank, int report, const uv_tcp_t *to,
                              const struct measure_nccl *how, struct error *err)
 {
@@ -54,7 +54,7 @@ void nccl_pair_serve(const uv_tcp_t *to, const struct measure_nccl *how)
 {
         struct error err;
 
-        /* The first helper learns from the end of the connection that there is no second one. */
+        /* The end of the connection tells the first helper that there is no second. */
         spawn_nccl_helper(1, SPAWN_NULL, to, how, &err);
 }
 

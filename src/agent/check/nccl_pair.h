@@ -2,8 +2,8 @@
 /*
  * Nccl pair: one of the two helpers that measure the GPUs of two nodes (src/carried/nccl/main.c)
  *
- * Both helpers get the connection between the nodes. The first one measures and reports to its
- * agent. Call everything on the loop's thread.
+ * Both helpers get the connection between the nodes. The first measures and reports to the agent.
+ * Call everything on the loop's thread.
  */
 #pragma once
 

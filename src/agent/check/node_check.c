@@ -46,8 +46,8 @@ static void add_clock(struct checked *m)
         checked_add(m, "clock", text, "");
 }
 
-/* What may hang comes last: facts that are sent are with the head when a file system or a command
- * hangs. */
+/* Checks that may hang come last: the head has all facts sent before, when a file system or a
+ * command hangs. */
 void node_check_run(const void *order, int to)
 {
         const struct check_order *o = order;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A peer walks PROBING -> CONNECTING -> GREETING -> ECHOING -> SENDING -> RECEIVING -> ENDED, or
- * with NCCL from GREETING to HELPED. end_peer() ends one, from any step; the timer then reports, in
- * a later turn of the loop, or ends the peers whose time is over. Every handle of the loop counts
- * in @handles, as does the owner; the last one frees the dialer.
+ * with NCCL from GREETING to HELPED. end_peer() ends a peer, from any step; the timer then reports,
+ * in a later turn of the loop, or ends the peers whose time is over. Every handle of the loop
+ * counts in @handles, as does the owner; the last close frees the dialer.
  */
 #include "agent/check/pair_dialer.h"
 
@@ -114,8 +114,8 @@ static void fail_nccl(struct pair_peer *p, const char *why)
         end_peer(p, MEASURE_NCCL_FAILED);
 }
 
-/* The rate counts behind the first bytes, unless these are all: before, what we have sent was under
- * way. */
+/* The rate counts behind the first bytes, unless no more bytes came: at the first bytes, sent bytes
+ * were still under way. */
 static void take_received(struct pair_peer *p, size_t n)
 {
         int64_t now = clock_ns();
@@ -135,7 +135,7 @@ static void on_report_due(uv_timer_t *t)
 {
         struct pair_dialer *d = t->data;
 
-        /* What was measured by now counts. */
+        /* Ends all peers; the measurements so far count. */
         for (uint32_t i = 0; d->missing && i < d->n; i++) {
                 struct pair_peer *p = &d->peers[i];
 
@@ -150,8 +150,8 @@ static void on_report_due(uv_timer_t *t)
                 else
                         end_peer(p, p->step >= SENDING ? 0 : ETIMEDOUT);
         }
-        /* A peer that is ended above has started the timer again; the flag and uv_close() stop a
-         * second report. */
+        /* A peer ended above has started the timer again; the flag and uv_close() stop a second
+         * report. */
         d->over = true;
         d->done(d->ctx, d->results, d->n, d->why);
         uv_close((uv_handle_t *)&d->timer, on_dialer_closed);
@@ -197,7 +197,7 @@ static void on_sending_over(struct pair_sender *s, int status)
         uv_shutdown(&p->shutdown, (uv_stream_t *)&p->tcp, NULL);
 }
 
-/* A single byte is under way at a time, so each read is one round trip. The result begins with the
+/* A single byte is under way at a time, so each read is a round trip. The result begins with the
  * time of the probe, and only becomes shorter. */
 static void take_echo(struct pair_peer *p)
 {
@@ -230,7 +230,7 @@ static void on_helper_done(void *ctx, const struct nccl_record *r)
         end_peer(p, 0);
 }
 
-/* The connection is the helper's from here on: its end shall be that of the helper. */
+/* The helper owns the connection from here on: the connection must end with the helper. */
 static void start_helper(struct pair_peer *p)
 {
         struct error err;
@@ -295,14 +295,14 @@ static void on_peer_connected(uv_connect_t *req, int status)
         send_word(p, p->dialer->greeting, GREETING_LEN);
 }
 
-/* Opens a connection of its own to the address of the probe, whose connection is closed already. */
+/* Opens a new connection to the address of the probe: the probe's connection is closed already. */
 static void begin_measuring(struct pair_peer *p)
 {
         const char *addr = p->where.addrs.v[p->result->addr];
         struct sockaddr_storage to;
         int r;
 
-        /* The probe has parsed the address before, so one of the two calls succeeds. */
+        /* The probe has parsed the address before, so either call succeeds. */
         if (uv_ip4_addr(addr, (int)p->where.port, (struct sockaddr_in *)&to) != 0)
                 uv_ip6_addr(addr, (int)p->where.port, (struct sockaddr_in6 *)&to);
         uv_tcp_init(p->dialer->loop, &p->tcp);
@@ -317,7 +317,7 @@ static void begin_measuring(struct pair_peer *p)
 
 /* --- probing ---------------------------------------------------------------------------------- */
 
-/* The best address that answers is taken; without any the best one tells the error. */
+/* Takes the best address that answers. Without an answer the error of the best address counts. */
 static void on_peer_probed(void *ctx, const struct probed *m)
 {
         struct pair_peer *p = ctx;
@@ -355,7 +355,7 @@ struct pair_dialer *pair_dialer_start(uv_loop_t *loop, const struct measure_orde
         d->n = d->missing = order->n_targets;
         d->peers = xcalloc(d->n, sizeof(*d->peers));
         d->results = xcalloc(d->n, sizeof(*d->results));
-        d->handles = 2; /* the timer, and one for the owner */
+        d->handles = 2; /* the timer and the owner */
         memcpy(d->greeting, ENDPOINT_PROBE, sizeof(ENDPOINT_PROBE) - 1);
         memcpy(d->greeting + sizeof(ENDPOINT_PROBE) - 1, order->token, HALF);
         uv_timer_init(loop, &d->timer);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A connection walks GREETING -> ECHOING -> DROPPING -> SENDING and is closed, or is given to a
- * helper in ECHOING. Anybody may connect and say nothing: connections in GREETING are counted
- * apart, and the oldest makes room for a new one. The timer ends connections that take too long,
+ * helper in ECHOING. Any program may connect and stay silent: connections in GREETING are counted
+ * apart, and the oldest makes room for a new connection. The timer ends connections at their limit,
  * and at last the listener. Every libuv handle counts in @handles; the last close callback frees
  * the listener.
  */
@@ -46,8 +46,8 @@ struct pair_conn {
         char echo[MEASURE_ECHOES];
 };
 
-/* The owner, the port and the timer hold one handle each, and each connection one more. A listener
- * whose time is over has @port 0, and waits for pair_listener_close(). */
+/* The owner, the port and the timer hold one handle each, and so does each connection. After
+ * LISTEN_MS a listener has @port 0, and waits for pair_listener_close(). */
 struct pair_listener {
         uv_loop_t *loop;
         uv_tcp_t tcp;
@@ -78,7 +78,7 @@ static void on_conn_closed(uv_handle_t *h)
         free(c);
 }
 
-/* Returns the number of connections that @c counts in. */
+/* Returns the counter of connections to which @c belongs. */
 static unsigned *count_of(struct pair_conn *c)
 {
         return c->step == GREETING ? &c->listener->n_silent : &c->listener->n_greeted;
@@ -111,7 +111,7 @@ static void on_all_sent(struct pair_sender *s, int status UNUSED)
         close_pair_conn(container_of(s, struct pair_conn, sender));
 }
 
-/* The peer has sent all of its bytes. */
+/* The peer has sent all bytes. */
 static void answer_end(struct pair_conn *c)
 {
         const struct pair_listener *l = c->listener;
@@ -141,7 +141,7 @@ static void on_pair_alloc(uv_handle_t *h, size_t suggested UNUSED, uv_buf_t *ret
                 *ret = uv_buf_init(dropped, sizeof(dropped));
 }
 
-/* Compares the whole greeting: the answer to a part of it would tell how many letters are right. */
+/* Compares the whole greeting: an answer to a part would reveal how many letters are right. */
 static void take_pair_greeting(struct pair_conn *c, size_t n)
 {
         struct pair_listener *l = c->listener;
@@ -160,7 +160,7 @@ static void take_pair_greeting(struct pair_conn *c, size_t n)
         send_pair_reply(c, l->answer, HALF);
 }
 
-/* The end of the connection shall be that of the helper. */
+/* The connection must end with the helper. */
 static void give_to_helper(struct pair_conn *c)
 {
         if (measure_nccl_is_set(c->listener->nccl))
@@ -168,7 +168,7 @@ static void give_to_helper(struct pair_conn *c)
         close_pair_conn(c);
 }
 
-/* Returns the bytes as they have come. Several bytes in one read get one write. */
+/* Returns the bytes as received. Several bytes of a read get a single write. */
 static void take_echoes(struct pair_conn *c, size_t n)
 {
         char *from = c->echo + c->taken;
@@ -214,8 +214,7 @@ static void close_oldest_silent(struct pair_listener *l)
         }
 }
 
-/* The connection is in the list before uv_accept(), so that close_pair_conn() serves every
- * failure. */
+/* The connection is in the list before uv_accept(), so close_pair_conn() handles every failure. */
 static void on_pair_connection(uv_stream_t *s, int status)
 {
         struct pair_listener *l = s->data;
@@ -262,7 +261,7 @@ static void close_port(struct pair_listener *l)
         uv_close((uv_handle_t *)&l->timer, on_listener_closed);
 }
 
-/* The time of a connection counts from accept() over all steps. One tick of the timer serves all
+/* The time of a connection counts from accept() over all steps. A tick of the timer serves all
  * connections, so a limit may be exceeded by LOOK_MS. */
 static void on_pair_look(uv_timer_t *t)
 {
@@ -293,12 +292,12 @@ struct pair_listener *pair_listener_open(uv_loop_t *loop, const struct measure_n
                 err_set(err, errno, "cannot open a port: %s", strerror(errno));
                 return NULL;
         }
-        fd_close(port.lock); /* of a port that stays bound */
+        fd_close(port.lock); /* a port that stays bound */
         l = xcalloc(1, sizeof(*l));
         l->loop = loop;
         l->nccl = nccl;
         l->port = port.number;
-        l->handles = 3; /* one for the owner */
+        l->handles = 3; /* port, timer and owner */
         uv_tcp_init(loop, &l->tcp);
         uv_timer_init(loop, &l->timer);
         l->tcp.data = l->timer.data = l;

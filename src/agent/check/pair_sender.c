@@ -10,8 +10,8 @@
 #include "base/clock.h"
 #include "base/macros.h"
 
-/* Small pieces keep the end of the time close: a piece that is given to the stream is sent in full.
- * UNSENT_MAX is what the kernel holds beside the bytes that wait for an acknowledgement. */
+/* Small pieces keep the end of the time close: a piece given to the stream is sent in full.
+ * UNSENT_MAX bounds the kernel's bytes, apart from bytes that wait for an acknowledgement. */
 enum { PIECE = 64 << 10, UNSENT_MAX = 128 << 10 };
 
 /* Without TCP_NODELAY, single bytes of the echo would wait for the acknowledgement of the byte
@@ -41,7 +41,7 @@ static void on_piece_sent(uv_write_t *w, int status)
                 send_piece(s);
 }
 
-/* The zeros are never written to, so all senders share one piece. */
+/* The zeros are never changed, so all senders share a piece. */
 static void send_piece(struct pair_sender *s)
 {
         static char zeros[PIECE];

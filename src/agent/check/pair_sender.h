@@ -2,8 +2,7 @@
 /*
  * Pair sender: sends bytes without a meaning to a peer, for a time or up to a number
  *
- * The kernel holds few unsent bytes, so that the end comes soon after the last byte also on a slow
- * link.
+ * The kernel holds few unsent bytes, so the end comes soon after the last byte also on a slow link.
  */
 #pragma once
 
@@ -20,11 +19,11 @@ struct pair_sender {
         void (*done)(struct pair_sender *s, int status);
 };
 
-/* Sets options of a connection that is measured. */
+/* Sets the options of a measured connection. */
 void pair_sender_prepare(uv_tcp_t *t);
 void pair_sender_start(struct pair_sender *s, uv_tcp_t *to, uint32_t ms, uint32_t bytes,
                        void (*done)(struct pair_sender *s, int status));
-/* Returns the bytes per second that have arrived at the peer by now. */
+/* Returns the rate, in bytes per second, of the bytes at the peer by now. */
 uint64_t pair_sender_rate(const struct pair_sender *s);
 /* Returns a rate, also of a short time. */
 uint64_t pair_rate(uint64_t bytes, int64_t ns);

@@ -13,8 +13,8 @@ struct pair_test {
         struct uplink *up;
         struct pair_listener *listener; /* NULL = no port is open */
         struct pair_dialer *dialer;     /* NULL = no peer is tried */
-        uint32_t number;                /* of the order that @dialer follows */
-        struct measure_nccl nccl;       /* of the last order that sends bytes */
+        uint32_t number;                /* of the order for @dialer */
+        struct measure_nccl nccl;       /* of the last order with bytes to send */
 };
 
 struct pair_test *pair_test_create(uv_loop_t *loop, struct uplink *up)
@@ -60,7 +60,7 @@ static void on_peers_done(void *ctx, const struct measured_target *results, uint
         send_measured(t, t->number, why, results, n);
 }
 
-/* Opens the port, keeps it, or closes it. 0, or -errno with @err. */
+/* Opens, keeps or closes the port. 0, or -errno with @err. */
 static int set_listener(struct pair_test *t, const struct measure_order *o, struct error *err)
 {
         if (!o->listen || (t->listener && !pair_listener_port(t->listener)))

@@ -18,8 +18,8 @@
 #include "base/fd.h"
 #include "base/memory.h"
 
-/* HASH_SIZE is the least that BLAKE2b of libsodium makes. SHOWN bytes of the hash are enough to
- * tell the files of some thousand nodes apart, and fit into a line. */
+/* HASH_SIZE is the least of BLAKE2b in libsodium. SHOWN bytes of the hash distinguish the files of
+ * some thousand nodes, and fit into a line. */
 enum { READ_SIZE = 256 << 10, HASH_SIZE = 16, SHOWN = 6 };
 
 /* Adds @len bytes from @at on to the hash. False with errno. */
@@ -41,7 +41,7 @@ static bool hash_part(crypto_generichash_state *s, int fd, uint64_t at, uint64_t
         return true;
 }
 
-/* Hashes the file of @size bytes, or both ends of a large one. False with errno: a read failed. */
+/* Hashes the file of @size bytes, or both ends of a large file. False with errno: a read failed. */
 static bool hash_path(int fd, uint64_t size, unsigned char *hash)
 {
         crypto_generichash_state s;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Path_check: whether the files of the ranks are there, and their contents
+ * Path_check: checks that the files of the ranks exist, and hashes the contents
  */
 #pragma once
 
@@ -16,8 +16,8 @@ enum {
  * fault: "missing", "no folder", "no file", "not executable", "not readable". */
 void path_check(struct checked *m, const struct check_order *o);
 
-/* Returns the file of a program, malloc'ed: as execvp(3) would find it in @search (NULL = the
- * system's folders), from @cwd on. NULL: it is nowhere. */
+/* Returns the file of a program, malloc'ed, as execvp(3) would find the file in @search (NULL = the
+ * system's folders), from @cwd on. NULL: nowhere. */
 char *path_check_search(const char *program, const char *cwd, const char *search);
 /* Writes "1234 bytes, 5f0c...", or the fault. */
 void path_check_file(char *to, size_t size, const char *path);

@@ -9,7 +9,7 @@
 #include "agent/inspect/node_facts.h"
 #include "base/macros.h"
 
-/* A cluster of zeros is a fabric within one node, such as that of an HGX board. */
+/* A cluster of zeros is a fabric within one node, for example of an HGX board. */
 bool place_check_has_domain(const struct gpu_fabric *f)
 {
         static const uint8_t none[sizeof(f->cluster)];
@@ -44,8 +44,8 @@ void place_check_domain(struct checked *m, const struct gpu_holders *h)
         checked_add(m, "gpu.domain", first ? text : "none", "");
 }
 
-/* The pattern has one word for each level, so its dots count the switches. Without a pattern the
- * parts of the address cannot be told apart. */
+/* The pattern has a word for each level, so the pattern's dots count the switches. Without a
+ * pattern the parts of the address cannot be told apart. */
 void place_check_switches(struct checked *m, const char *addr, const char *pattern)
 {
         char path[CHECK_VALUE] = "";
@@ -53,7 +53,7 @@ void place_check_switches(struct checked *m, const char *addr, const char *patte
 
         for (const char *c = pattern; c && *c; c++)
                 levels += *c == '.';
-        /* The last part is the node, whose name may have dots. */
+        /* The last part is the node. A node's name may have dots. */
         for (; addr && levels && len < sizeof(path) - 1; addr++) {
                 if (!*addr || (*addr == '.' && !--levels))
                         break;

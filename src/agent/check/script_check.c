@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The output is read in pieces, and only the first and the last line are kept. The process is a
- * subreaper while a command runs, so everything that the command has started stays below it, and is
- * killed in rounds until no child is left. SIGTERM, by which the agent ends a check, does the same.
+ * subreaper while a command runs: all descendants of the command stay below this process, and are
+ * killed in rounds until no child is left. SIGTERM, the agent's end of a check, does the same.
  */
 #include "agent/check/script_check.h"
 
@@ -35,9 +35,10 @@ static void note_end(int signo UNUSED)
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
-/* Splits the output into lines, and writes the first and the last one that are not empty to @to. */
+/* Splits the output into lines, and writes the first and the last line that are not empty to
+ * @to. */
 struct script_lines {
-        char now[CHECK_VALUE / 2]; /* the line that has begun, cut */
+        char now[CHECK_VALUE / 2]; /* the incomplete line, cut */
         size_t len;
         struct script_end *to;
         void (*take)(void *ctx, const char *line); /* NULL = these two are enough */
@@ -84,9 +85,8 @@ static bool read_script_output(struct script_lines *l, int fd, int ms)
 
 /* --- running ---------------------------------------------------------------------------------- */
 
-/* Kills all descendants: children of a killed process become children, for the next round. A
- * process that hangs in a driver, or that this user may not kill, is left behind after some
- * seconds. */
+/* Kills all descendants: children of a killed process become children of this process, for the next
+ * round. A process hanging in a driver, or of another user, is left behind after some seconds. */
 static void end_descendants(void)
 {
         int64_t end_ns = clock_ns() + (int64_t)LEAVE_MS * 1000000;
@@ -117,7 +117,7 @@ static void await_script(struct script_lines *l, pid_t pid, int fd, int64_t end_
 
         while (!is_ended && clock_ns() < end_ns) {
                 if (waitpid(pid, &to->status, WNOHANG) == pid) {
-                        /* What a process in the background writes does not count. */
+                        /* Output of processes in the background does not count. */
                         for (int i = 0; has_output && fd_unread(fd) > 0 && i < 1024; i++)
                                 has_output = read_script_output(l, fd, 0);
                         end_script_line(l);
@@ -147,8 +147,8 @@ static bool run_script_lines(struct script_end *ret, const char *command, const 
         *ret = (struct script_end){ 0 };
         if (pipe2(fds, O_CLOEXEC) < 0)
                 return false;
-        /* A process that has left the session of the shell, such as a daemon, still becomes a child
-         * here. */
+        /* A process outside of the session of the shell, for example a daemon, still becomes a
+         * child of this process. */
         prctl(PR_SET_CHILD_SUBREAPER, 1);
         sigaction(SIGTERM, &on_end, NULL);
         s.fds[0] = SPAWN_NULL;
@@ -248,16 +248,17 @@ static const char no_getent[] = "getent(1) cannot be used",
                   no_answer[] = "the name could not be looked up in time",
                   no_name[] = "the name has characters that are not looked up";
 
-/* The answers of getent(1) to the names of an order, one name after the other. */
+/* The answers of getent(1) to the names of an order, each name in turn. */
 struct name_answers {
         struct checked *to;
         uint32_t first; /* of the facts of the names */
-        uint32_t at;    /* the name that lines are about, NAMES_NONE = no name yet */
+        uint32_t at;    /* the name of the next lines, NAMES_NONE = no name yet */
 };
 
 enum { NAMES_NONE = UINT32_MAX };
 
-/* Appends an address to those of a name, each once. One that finds no room does not count. */
+/* Appends an address to the addresses of a name, each once. An address without room does not
+ * count. */
 static void add_name_address(struct check_fact *k, const char *address)
 {
         size_t len = strlen(k->value), own = strlen(address);
@@ -283,7 +284,7 @@ static void take_name_line(void *ctx, const char *line)
                 return;
         k = &a->to->facts[a->first + a->at];
         if (*line == '=') {
-                /* It is being looked up; the next line tells more. */
+                /* The lookup has begun; the next line has the result. */
                 snprintf(k->problem, sizeof(k->problem), "%s", no_answer);
                 return;
         }
@@ -296,7 +297,7 @@ static void take_name_line(void *ctx, const char *line)
                 add_name_address(k, address);
 }
 
-/* One shell looks up all names: a process each, and a limit of time for all. */
+/* A single shell looks up all names: a process for each name, and a limit of time for all. */
 void names_check(struct checked *m, const struct check_order *o)
 {
         struct name_answers a = { .to = m, .first = m->n_facts, .at = NAMES_NONE };

@@ -15,18 +15,19 @@
 struct script_end {
         int status;                  /* as of waitpid(2) */
         bool late;                   /* killed after the limit */
-        char first[CHECK_VALUE / 2]; /* lines of its output, "" = none */
+        char first[CHECK_VALUE / 2]; /* lines of the output, "" = none */
         char last[CHECK_VALUE / 2];
 };
 
-/* Runs @command by sh -c in @cwd, or in / if that is not possible. False: it cannot be started. */
+/* Runs @command by sh -c in @cwd, or in / if the folder cannot be entered. False: the shell cannot
+ * be started. */
 bool script_run(struct script_end *ret, const char *command, const char *cwd, int limit_ms);
 
 /* Adds the fact "run": "exit 0", or "exit 3: LAST LINE", "signal 9", "no end after 60 s". */
 void script_check(struct checked *m, const struct check_order *o);
 
-/* Adds the fact "hostname": the first address of the node's own name here if it is
- * of the loopback interface, else "a network address" or "none". */
+/* Adds the fact "hostname": the first address of the node's name as known here, if an address of
+ * the loopback interface, else "a network address" or "none". */
 void hostname_check(struct checked *m);
-/* Adds a fact for each name of @o: its addresses, or "none". */
+/* Adds a fact for each name of @o: the addresses, or "none". */
 void names_check(struct checked *m, const struct check_order *o);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The full version of Python stands in the interpreter or in libpython, as a string of its own
- * ("3.11.2"). torch/version.py tells the version of torch, and the CUDA that it was built with,
- * whose libraries come with it; other programs name libcudart.so, and the file behind that name
- * ends with the version.
+ * The full version of Python is a string of its own in the interpreter or in libpython ("3.11.2").
+ * torch/version.py names the version of torch, and the CUDA of its build, whose libraries come with
+ * torch; other programs name libcudart.so, and the file behind the name ends with the version.
  */
 #include "agent/check/version_check.h"
 
@@ -22,11 +21,11 @@
 #include "base/memory.h"
 #include "base/strv.h"
 
-/* A Python with its library inside has some 10 MB, and more with debug symbols. torch/version.py is
- * a few lines long. */
+/* A Python with libpython inside has some 10 MB, and more with debug symbols. torch/version.py is a
+ * few lines long. */
 enum { INTERPRETER_MAX = 64 << 20, VERSION_HEAD = 1024, VERSION_SIZE = 64 };
 
-/* A program, while its versions are found. */
+/* A program, during the search for versions. */
 struct version_search {
         struct checked *to;
         const struct check_program *program;
@@ -61,7 +60,8 @@ static void add_unknown(struct version_search *s, const char *what, const char *
 
 /* --- Python ----------------------------------------------------------------------------------- */
 
-/* Returns the first word of the line that names Python: "numactl -N0 python3 a.py". */
+/* Returns the first word of the command line that names Python: of "numactl -N0 python3 a.py" the
+ * third. */
 static const char *find_python_word(const struct strv *argv)
 {
         for (size_t i = 0; i < argv->n; i++) {
@@ -131,9 +131,8 @@ static bool search_python_version(const char *path, const char *minor, char to[V
         return false;
 }
 
-/* The name of the interpreter, such as python3.11, has two of the three numbers, and has to do
- * where no file has the full version. Debian links the library into the interpreter, other builds
- * do not. */
+/* The name of the interpreter, such as python3.11, has two of the three numbers, and must do if no
+ * file has the full version. Debian links the library into the interpreter, other builds do not. */
 static void add_python(struct version_search *s)
 {
         const struct python_place *p = &s->python;
@@ -169,7 +168,7 @@ static bool note_folder(void *ctx, const char *folder)
         return false;
 }
 
-/* Reads the text between quotes on the line of torch/version.py that begins with @name. */
+/* Reads the text between quotes on the line of torch/version.py beginning with @name. */
 static bool read_quoted(const char *head, const char *name, char to[VERSION_SIZE])
 {
         const char *at = head;
@@ -203,7 +202,7 @@ static void add_torch(struct version_search *s)
                 add_version(s, "cuda", "none", "");
 }
 
-/* Adds what the name of the file behind libcudart.so.12 tells: libcudart.so.12.4.127. */
+/* Adds the version in the name of the file behind libcudart.so.12: libcudart.so.12.4.127. */
 static void add_cudart(struct version_search *s, const char *path)
 {
         char real[PATH_MAX];
@@ -220,7 +219,8 @@ static void add_cudart(struct version_search *s, const char *path)
 
 /* --- NCCL ------------------------------------------------------------------------------------- */
 
-/* Returns the path of the first library whose name begins with @name; NULL = none, or not found. */
+/* Returns the path of the first library with a name beginning with @name; NULL = none, or not
+ * found. */
 static const char *find_in_closure(const struct elf_closure *c, const char *name)
 {
         for (size_t i = 0; i < c->n; i++)
@@ -229,7 +229,7 @@ static const char *find_in_closure(const struct elf_closure *c, const char *name
         return NULL;
 }
 
-/* Returns the NCCL that the program's Python would load, malloc'ed; NULL = there is none. */
+/* Returns the NCCL that the program's Python would load, malloc'ed; NULL = none. */
 static char *find_pythons_nccl(struct version_search *s)
 {
         struct elf_closure c;
@@ -329,7 +329,7 @@ static void add_nccl(struct version_search *s, const char *path)
 
 /* --- programs --------------------------------------------------------------------------------- */
 
-/* Adds that a script, such as one of pyenv, decides about the Python. */
+/* Adds the problem that a script, for example of pyenv, decides about the Python. */
 static void add_script_for_python(struct version_search *s)
 {
         static const char *const names[] = { "python", "torch", "cuda", "nccl", "nccl.plugin" };
@@ -360,7 +360,7 @@ static void check_python_program(struct version_search *s)
         add_nccl(s, nccl);
 }
 
-/* A program that is not found has an empty closure, and "none" for each fact. */
+/* A program that was not found has an empty closure, and "none" for each fact. */
 static void check_other_program(struct version_search *s, const char *file)
 {
         struct elf_closure c;
