@@ -22,7 +22,7 @@
 #include "base/memory.h"
 #include "head/nodes/install_paths.h"
 
-/* EM_PPC64 stands for both orders of bytes; agents exist for the little-endian one. */
+/* EM_PPC64 stands for both orders of bytes; agents exist for the little-endian order. */
 static const struct {
         const char *name;
         Elf64_Half machine;
@@ -134,8 +134,7 @@ static int add_agent_binary(struct agent_binaries *set, const char *path, const 
                 return err_set(err, errno, "cannot map the agent %s: %s", path, strerror(errno));
         binary->data = map;
         binary->len = (size_t)st.st_size;
-        /* Counted before the checks, so that agent_binaries_finish() unmaps the file in any
-         * case. */
+        /* Counted before the checks, so agent_binaries_finish() always unmaps the file. */
         set->n++;
         binary->arch = elf_arch(binary->data, binary->len);
         if (!binary->arch)

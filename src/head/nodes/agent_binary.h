@@ -2,9 +2,9 @@
 /*
  * Agent binary: the agent's program for one kind of machine, for upload to nodes
  *
- * An installation has one agent per architecture in one folder, hnlaunch-agent-x86_64 beside
- * hnlaunch-agent-aarch64; a build folder has this machine's as hnlaunch-agent. Architectures have
- * the names of `uname -m`. Main loop's thread only.
+ * An installation has an agent for each architecture in the same folder, hnlaunch-agent-x86_64
+ * beside hnlaunch-agent-aarch64; a build folder has this machine's as hnlaunch-agent. Architectures
+ * have the names of `uname -m`. Main loop's thread only.
  */
 #pragma once
 
@@ -31,12 +31,13 @@ struct agent_binaries {
 };
 
 /* Returns the path of this machine's agent, malloc'ed: beside hnlaunch in a build folder, else in
- * libexec. NULL with @err: there is none, or the path of hnlaunch itself is unknown. */
+ * libexec. NULL with @err: no agent, or the path of hnlaunch itself is unknown. */
 char *agent_binary_path(struct error *err);
 
-/* Maps the agent @path and, with @siblings, the agents for other architectures in its folder. 0,
- * -ENOEXEC: a file is not a program for the machine in the file's name; any other negative errno: a
- * file cannot be read. @set needs no initialization, and agent_binaries_finish() in every case. */
+/* Maps the agent @path and, with @siblings, the agents for other architectures in the same folder.
+ * 0, -ENOEXEC: a file is not a program for the machine in the file's name; any other negative
+ * errno: a file cannot be read. @set needs no initialization, and agent_binaries_finish() in every
+ * case. */
 int agent_binaries_load(struct agent_binaries *set, const char *path, bool siblings,
                         struct error *err);
 void agent_binaries_finish(struct agent_binaries *set);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The remote command is made once from the list of agents: a case per machine sets the agent's id
- * and size, and the fixed script behind it finds, asks for and starts the agent. The other half,
- * bootstrap_feed(), reads the answer: it looks for the first of three marks in the stream, keeps
- * the bytes before as noise, and treats the end of the buffer as the possible beginning of an
- * incomplete mark. Each mark but the greeting is followed by the rest of a line.
+ * and size, and the fixed script behind the cases finds, requests and starts the agent. The other
+ * half, bootstrap_feed(), reads the answer: the function looks for the first of three marks in the
+ * stream, keeps the bytes before as noise, and treats the end of the buffer as the possible
+ * beginning of an incomplete mark. Each mark but the greeting is followed by the rest of a line.
  */
 #include "head/nodes/bootstrap.h"
 
@@ -32,19 +32,20 @@ enum {
  * machine first, since machines of two kinds may share a home; the first g after that is the fast
  * path.
  *
- * g executes a complete and running agent. A crashed node may have left the agent's name on a file
- * that is empty, cut or full of zeros, which a shell takes for an empty script: so g asks the agent
- * for its size (-s). A file with no answer or another size is replaced like a missing file. A new
- * agent is synced to the disk before it is renamed.
+ * g executes a complete and running agent. A crashed node may have left an empty or cut file, or a
+ * file full of zeros, under the agent's name, and a shell takes such a file for an empty script.
+ * Therefore g runs the file with -s, which prints the size of the agent. A file with no answer or
+ * another size is replaced like a missing file. A new agent is synced to the disk before the
+ * rename.
  *
  * A candidate folder is tested before the agent is requested, because the bytes can be sent only
  * once: execution (a shell runs a script without a first line itself, but only where the kernel
- * would execute files) and free space (by writing zeros). The tests and the agent use one file, so
- * that no second one has to be removed. The traps remove it when the shell itself gives up, as
- * without descriptors for a pipe, or when the connection ends while it writes. Folders in /var/tmp
- * and /dev/shm must belong to the user and be no link, since every user can create names there.
- * Containers that share a home may have equal host names and process numbers, hence the random part
- * of the name.
+ * would execute files) and free space (by writing zeros). The tests and the agent use the same
+ * file, so no second file has to be removed. The traps remove the file when the shell gives up, for
+ * example without descriptors for a pipe, or when the connection ends during the write. Folders in
+ * /var/tmp and /dev/shm must belong to the user and be no link, since every user can create names
+ * there. Containers with the same home may have equal host names and process numbers, hence the
+ * random part of the name.
  */
 static const char script[] =
         "m=$(uname -m); case \"$m\" in %s*) echo \"" MARK_NEED "$m\"; exit 1;; esac; "
@@ -109,7 +110,7 @@ static size_t find_mark(const struct buf *in, const char *mark, bool *ret_whole)
         *ret_whole = hit != NULL;
         if (hit)
                 return (size_t)(hit - p);
-        /* The longest end of the buffer that may grow into the mark. */
+        /* The longest end of the buffer that may become the mark. */
         for (tail = MIN(len - 1, n); tail; tail--)
                 if (!memcmp(p + n - tail, mark, tail))
                         break;

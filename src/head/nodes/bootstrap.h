@@ -22,8 +22,7 @@
 #include "head/nodes/agent_binary.h"
 
 /* Returns the remote command line, malloc'ed. The variable parts are machines, ids and sizes,
- * and
- * @container, the order as of container_order_encode(), or NULL. */
+ * and @container, the order as of container_order_encode(), or NULL. */
 char *bootstrap_command(const struct agent_binaries *set, const char *container);
 
 /* Begins zeroed; the owner frees @noise. */
@@ -33,9 +32,9 @@ struct bootstrap {
         bool greeted;                    /* for the owner: frames follow */
 };
 
-/* Adds what the login printed elsewhere: on standard error. */
+/* Adds the output of the login on standard error. */
 void bootstrap_keep_noise(struct bootstrap *b, const void *text, size_t len);
-/* Returns the last line of @noise that is not blank, for a message; malloc'ed, "" = none. */
+/* Returns the last line of @noise with visible text, for a message; malloc'ed, "" = none. */
 char *bootstrap_last_words(const struct bootstrap *b);
 
 enum bootstrap_result {

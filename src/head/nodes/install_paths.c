@@ -57,7 +57,7 @@ void *install_path_load(const char *name, const char *what, const char *symbol, 
                 err->code = ELIBACC;
                 return NULL;
         }
-        /* RTLD_NOW: a missing symbol is told here, and not in the middle of a launch. */
+        /* RTLD_NOW: a missing symbol is reported here, and not in the middle of a launch. */
         module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
         found = module ? dlsym(module, symbol) : NULL;
         if (!found)

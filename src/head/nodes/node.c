@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a node works. Three sources of events drive it, all on the main loop: the link's callbacks
- * (on_link_*), reads and writes of the link's descriptor (on_node_*), and one deadline timer. Each
- * ends in node_step(), which looks the next state up in a table and reports the change.
+ * How a node works. Three sources of events drive the node, all on the main loop: the link's
+ * callbacks (on_link_*), reads and writes of the link's descriptor (on_node_*), and one deadline
+ * timer. Each ends in node_step(), which looks the next state up in a table and reports the change.
  *
- * node_in.c handles the bytes from the far end, node_out.c those for it. A link through another
- * node's agent has no descriptor: transport_ops.send() and on_link_received() take the place of the
- * pipe.
+ * node_in.c handles the bytes from the far end, node_out.c the bytes to the far end. A link through
+ * another node's agent has no descriptor: transport_ops.send() and on_link_received() take the
+ * place of the pipe.
  *
  * The end of a link is seen twice, as EOF and as the transport's report with a reason, in either
  * order; a greeting node waits for the reason.
@@ -21,7 +21,7 @@
 #include "base/memory.h"
 #include "head/nodes/node_private.h"
 
-enum { LOGIN_TOLD_MS = 5000 }; /* a login that runs no command for so long is told */
+enum { LOGIN_TOLD_MS = 5000 }; /* a login without a command after this time is reported */
 
 /* --- the state machine ------------------------------------------------------------------------ */
 
@@ -97,7 +97,7 @@ void node_break(struct node *n, enum link_cause cause, const char *fmt, ...)
 
 /* --- the link --------------------------------------------------------------------------------- */
 
-/* Tells whether the far end has not begun to run the command. */
+/* Whether the far end has not begun to run the command. */
 static bool is_at_login(const struct node_io *io)
 {
         return !io->boot.greeted && !io->boot.sent;
@@ -116,7 +116,7 @@ static size_t find_tail(const struct buf *text, size_t size)
         return n;
 }
 
-/* Adds what the login has printed to a failure, and the next step if it may be the cause. */
+/* Adds the output of the login to a failure, and the next step if the output may be the cause. */
 static void add_login(const struct node_io *io, struct link_failure *why, bool may_be_login)
 {
         static const char refused[] = "This account is currently not available"; /* nologin(8) */
@@ -271,7 +271,7 @@ static void on_link_noise(void *ctx, const char *text, size_t len)
         struct node *n = ctx;
         struct node_io *io = n->io;
 
-        /* Bash, for one, asks on stderr. */
+        /* Bash, for example, asks on stderr. */
         if (n->state < NODE_READY && !io->boot.greeted)
                 bootstrap_keep_noise(&io->boot, text, len);
         io->ops->noise(io->ctx, n, text, len);
@@ -346,7 +346,7 @@ void node_connect(struct node *n, struct transport *t, const char *user, int64_t
                 node_break(n, LINK_SPAWN, "%s", err.text);
 }
 
-/* Frees the contents that one attempt has gathered; n->io and the handles stay. */
+/* Frees the contents gathered by an attempt; n->io and the handles stay. */
 static void clear_node(struct node *n)
 {
         struct node_io *io = n->io;

@@ -49,15 +49,15 @@ enum node_refusal {
         NODE_WRONG_VERSION, /* the agent has another MSG_VERSION */
         NODE_MALFORMED,     /* ops.message() found a message malformed or out of turn */
         NODE_NO_AGENT,      /* there is no agent for the machine */
-        NODE_CANNOT_RUN,    /* the login works, the agent does not start */
-        NODE_NO_CONTAINER,  /* ... or not in the container */
+        NODE_CANNOT_RUN,    /* the login works, but the agent does not start */
+        NODE_NO_CONTAINER,  /* ... or does not start in the container */
         NODE_RETIRED,       /* the job uses the host no longer (job_restart_as()) */
 };
 
 enum {
-        /* A node whose agent leaves more bytes unread is lost. An honest agent leaves answers of
-         * the store, see answers_max, a launch order of 32 MiB at most, and what is under credit:
-         * bytes of standard input, of files and of nodes below. */
+        /* A node with more unread bytes at the agent is lost. An honest agent leaves answers of the
+         * store, see answers_max, a launch order of 32 MiB at most, and bytes under credit: of
+         * standard input, of files and of nodes below. */
         NODE_UNREAD_MAX = 1 << 30,
 };
 
@@ -75,8 +75,8 @@ struct node_ops {
         int (*message)(void *ctx, struct node *n, const struct frame *f, struct error *err);
         /* The far end's stderr. */
         void (*noise)(void *ctx, struct node *n, const char *text, size_t len);
-        /* The login has not run the command for some seconds. @words is the last line that it has
-         * printed, "" = nothing. Comes once. May be NULL. */
+        /* The login has not run the command for some seconds. @words is the last printed line, "" =
+         * nothing. Comes once. May be NULL. */
         void (*login)(void *ctx, struct node *n, const char *words);
         /* Of a login on the way to the node. May be NULL. */
         void (*notice)(void *ctx, enum link_notice kind, const char *text);
@@ -88,7 +88,7 @@ struct node_ops {
 struct node {
         int index; /* of the host */
         const struct host *host;
-        struct node *parent; /* the node whose agent starts the link's ssh; NULL = the head does */
+        struct node *parent; /* the node whose agent starts the link's ssh; NULL = the head */
         bool has_children;   /* the node is itself a parent */
         bool uploaded;       /* the agent's binary was sent */
         bool ended;          /* the agent has exited: nothing more will be received */
@@ -102,20 +102,20 @@ struct node {
         int64_t heard_ns;  /* our clock at the newest byte from the node, or as reported by the
                             * parent
                             */
-        int64_t silent_ns; /* heard_ns of a node that is silent (heartbeat.c); 0 = it is not */
+        int64_t silent_ns; /* heard_ns of a silent node (heartbeat.c); 0 = not silent */
         /* Frames for the agent. Encode into the buffer, then call node_flush(), or send_queue_add()
          * if many frames come in one turn of the loop. Only while READY, RUNNING or GONE. */
         struct buf out;
-        size_t answers_max; /* bytes that may wait for the agent beside NODE_UNREAD_MAX */
+        size_t answers_max; /* bytes for the agent that may wait beside NODE_UNREAD_MAX */
         struct node_io *io;
         struct {
                 bool yes;
                 struct node *next;
         } queued; /* node_out.c */
         struct {
-                unsigned usr[2]; /* how many SIGUSR1 and 2 */
-                bool leaves;     /* one that ends the agent, whose ranks are stopped before */
-        } signals;               /* that the agent got, job_stop.c */
+                unsigned usr[2]; /* number of SIGUSR1 and 2 */
+                bool leaves;     /* a signal that ends the agent, after the stop of the ranks */
+        } signals;               /* signals for the agent, job_stop.c */
 };
 
 /* Initializes @n, zeroed memory of the caller. @host, @agent_binaries and @ops are borrowed for the
@@ -123,8 +123,8 @@ struct node {
 void node_init(struct node *n, uv_loop_t *loop, int index, const struct host *host,
                const struct agent_binaries *agent_binaries, const struct node_ops *ops, void *ctx);
 
-/* Opens the link, through n->parent if there is one. changed() reports every failure, also an
- * immediate failure. @greet_ms is the time allowed from the open link to HELLO. */
+/* Opens the link, through n->parent unless NULL. changed() reports every failure, also an immediate
+ * failure. @greet_ms is the time allowed from the open link to HELLO. */
 void node_connect(struct node *n, struct transport *t, const char *user, int64_t greet_ms);
 
 /* Closes the descriptor of a FAILED node, which is hung up after a turn of the loop. */
@@ -144,7 +144,7 @@ void node_flush(struct node *n);
 /* Returns whether @len more bytes may wait for the agent, to be asked before long answers are
  * appended. If not, the node is lost, from the loop. node_flush() asks, too. */
 bool node_has_room(struct node *n, size_t len);
-/* Tells whether bytes still wait in this process or in the socket. When none do, the process or
+/* Whether bytes still wait in this process or in the socket. Without such bytes the process or
  * thread at the other end of the socket sends the rest without the head. */
 bool node_unsent(const struct node *n);
 /* Appends @frame, a whole COMMON. A node with a parent gets the parent's copy, so the parent must

@@ -2,7 +2,7 @@
 /*
  * Bytes from the far end collect in io->in. Until the agent has greeted, the bytes belong to the
  * bootstrap, afterwards to frames: HELLO and PONG are handled here, all others are passed to
- * ops->message(). Nothing of a node that was given up is read any more.
+ * ops->message(). After a node was given up, no more bytes are read.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ enum { REST = 4 << 10 }; /* read at once behind the beginning of a message, at l
 static struct buf shared_in;
 
 /* The first frame must be HELLO of the same protocol version. The clock offset begins with the
- * one-way time as its error, until PONGs measure both ways. */
+ * one-way time as the error, until PONGs measure both ways. */
 static void take_node_hello(struct node *n, const struct frame *f)
 {
         struct error err;

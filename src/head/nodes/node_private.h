@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Node, inside: the state and the link (node.c), what comes from the far end (node_in.c) and what
- * goes there (node_out.c)
+ * Node, inside: the state and the link (node.c), bytes from the far end (node_in.c) and bytes to
+ * the far end (node_out.c)
  */
 #pragma once
 
@@ -25,7 +25,7 @@ struct node_io {
         struct link *link;
         struct bootstrap boot;
         int64_t greet_ms;
-        bool told; /* ops.login() was called, or its moment has passed */
+        bool told; /* ops.login() was called, or is not called any more */
         uv_timer_t deadline;
         enum node_stream stream;
         uv_pipe_t pipe;
@@ -42,18 +42,20 @@ struct node_io {
 bool node_step(struct node *n, enum node_event e);
 /* Fails a node that is neither FAILED nor GONE. */
 void node_fail(struct node *n, const struct link_failure *why);
-/* Fails a node whose link ended before HELLO: no agent started there, or ssh itself failed. */
+/* Fails a node at the end of the link before HELLO: no agent started there, or ssh itself
+ * failed. */
 void node_fail_greeting(struct node *n);
-/* Tells the owner that the agent of a GONE node has exited: children in the tree may need it. */
+/* Reports to the owner that the agent of a GONE node has exited: children in the tree may need the
+ * agent. */
 void node_report_exit(struct node *n);
 
 /* --- node_in.c --- */
 
-/* Returns whether nothing more is to be heard from the node. */
+/* Whether no more bytes of the node are to be read. */
 bool node_is_given_up(const struct node *n);
 /* The stream has ended: the transport may know why, and sets n->failure then. */
 void node_ask_reason(struct node *n);
-/* Reads from the pipe, until its end. 0 or a negative error of libuv. */
+/* Reads from the pipe, until the end. 0 or a negative error of libuv. */
 int node_read_pipe(struct node *n);
 /* Handles the complete messages in io->in. */
 void node_take_input(struct node *n);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A name such as srun is replaced by a template of the table; everything behind works on the words
+ * A name such as srun is replaced by a template of the table; all further steps work on the words
  * of the template. Where one start serves all nodes, the agents call the head and the template has
- * no {host}. Slurm needs more than a template: the options with which a step shares the job's
- * resources depend on the release, and variables of the job would be read by srun as options, so
- * these are unset.
+ * no {host}. Slurm needs more than a template. The options with which a step shares the job's
+ * resources depend on the release. Variables of the job would be read by srun as options, and are
+ * unset.
  */
 #include "head/nodes/program_link.h"
 
@@ -25,7 +25,7 @@ extern char **environ;
 
 /*
  * Variables of a job that srun takes for options: of the output, which must stay as it is, and of
- * resources. A step without resources of its own gets those that the job has on the node.
+ * resources. A step without resources of its own gets the job's resources on the node.
  */
 static const char *const srun_options[] = {
         "SLURM_LABELIO",
@@ -58,9 +58,9 @@ static const char *const srun_options[] = {
 /*
  * sge: a task of the job on each node, which the parallel environment must allow (control_slaves).
  *
- * srun: one step for all nodes, beside all others (add_srun_sharing()). Slurm copies the agent to
- * the nodes, lets the step live when a node or a task is lost, and does not end it behind its first
- * task.
+ * srun: one step for all nodes, beside all other steps (add_srun_sharing()). Slurm copies the agent
+ * to the nodes, lets the step live when a node or a task is lost, and does not end the step after
+ * the first task.
  *
  * ray: a task of Ray on each node (packaging/python/hnlaunch/_ray.py).
  */
@@ -147,8 +147,8 @@ void program_link_finish(struct program_link *p)
         strv_finish(&p->words);
 }
 
-/* Appends what the place-holder at the front of @text stands for. Returns its length, 0: there is
- * none. */
+/* Appends the value of the place-holder at the front of @text. Returns the length of the
+ * place-holder, 0: none there. */
 static size_t fill_mark(const char *text, const struct program_marks *marks, struct buf *to)
 {
         const struct {
@@ -169,7 +169,7 @@ static size_t fill_mark(const char *text, const struct program_marks *marks, str
         return sizeof(count) - 1;
 }
 
-/* The number in a variable such as "2" or "a100:2"; 0 = not set. */
+/* Reads the number in a variable such as "2" or "a100:2"; 0 = not set. */
 static unsigned long env_count(const char *name)
 {
         const char *value = getenv(name), *colon = value ? strrchr(value, ':') : NULL;
@@ -179,10 +179,11 @@ static unsigned long env_count(const char *name)
 
 /*
  * Adds the options with which the step of the agents has all CPUs, memory and GPUs of the job on
- * its nodes, and takes none from other steps. That is an external launcher's step: Slurm has it
- * from 23.11 on and tells launchers so by these variables. Before, the step overlaps; in a job with
- * GPUs by task it would get one on each node, so it asks for those of as many tasks as each node
- * has, "2(x4)". Nodes with unlike numbers of tasks would refuse any number.
+ * the job's nodes, and takes none from other steps. From 23.11 on Slurm has the step of an external
+ * launcher for this purpose, and announces the option to launchers by these variables. Before 23.11
+ * the step overlaps. In a job with GPUs by task an overlapping step would get the GPUs of one task
+ * on each node; therefore the step requests the GPUs of as many tasks as each node has, "2(x4)".
+ * Nodes with unlike numbers of tasks would refuse any number.
  */
 static void add_srun_sharing(struct strv *argv)
 {

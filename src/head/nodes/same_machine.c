@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A name of this machine alone is no proof: the ssh config may lead the name to another machine,
- * port or user. Such a host is reached by ssh, as configured.
+ * port or user. A host with such a config is reached by ssh, as configured.
  *
- * Hosts whose machine is known are sorted by machine, and each group of more than one host is an
- * error.
+ * Hosts of known machines are sorted by machine, and each group of more than one host is an error.
  */
 #include "head/nodes/same_machine.h"
 

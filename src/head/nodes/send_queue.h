@@ -2,9 +2,9 @@
 /*
  * Send queue: flushes nodes at the end of a turn of the loop
  *
- * Store requests and their answers are small, and many come in a turn: the frames are written with
- * a single system call per node. The turn ends before the loop sleeps (uv_prepare), so that no
- * frame waits for an event.
+ * Store requests and answers are small, and many come in a turn: the frames are written with a
+ * single system call per node. The turn ends before the loop sleeps (uv_prepare), so no frame waits
+ * for an event.
  */
 #pragma once
 

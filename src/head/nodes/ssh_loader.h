@@ -18,8 +18,8 @@
 struct transport *ssh_loader_create(uv_loop_t *loop, const struct ssh_options *o,
                                     struct error *err);
 
-/* Tells whether a login to @host would lead to another account, port or way than one to this
- * machine: by @o or the ssh config, whose HostName is @ret_name (malloc'ed). False without the
+/* Whether a login to @host would lead to another account, port or way than a login to this machine:
+ * by @o or the ssh config. @ret_name: HostName of the config, malloc'ed. False without the
  * module. */
 bool ssh_loader_leads_elsewhere(const struct ssh_options *o, const char *host, char **ret_name);
 /* Calls host_key_store() of the module. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * OpenSSH has one exit code for all failures of its own, so the messages on stderr tell the cause.
- * The first match of the table counts: behind the warning of a changed key stands "Host key
- * verification failed" as well.
+ * OpenSSH has one exit code for all failures of ssh itself, so the messages on stderr decide about
+ * the cause. The first match of the table counts: the warning of a changed key, for example, is
+ * followed by "Host key verification failed".
  */
 #include "head/nodes/ssh_program.h"
 
@@ -60,7 +60,7 @@ void ssh_program_classify(int status, int signal, struct link_failure *why)
                 return;
         }
         why->cause = LINK_DROPPED;
-        /* Only an orderly close proves that the far end knows. */
+        /* Only after an orderly close the far end certainly knows. */
         why->one_sided = !strstr(why->evidence, "closed by remote host");
         snprintf(why->fact, sizeof(why->fact), "ssh lost or refused the connection");
         for (size_t i = 0; i < ARRAY_SIZE(ssh_messages); i++) {

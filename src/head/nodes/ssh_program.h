@@ -10,5 +10,5 @@
 void ssh_program_add_options(const struct ssh_options *o, struct strv *argv);
 
 /* Sets phase, cause and fact of @why from the evidence, ssh's stderr: a failure before the remote
- * command ran, or the end of that command. @signal 0 = ssh exited with @status. */
+ * command ran, or the end of the command. @signal 0 = ssh exited with @status. */
 void ssh_program_classify(int status, int signal, struct link_failure *why);

@@ -61,7 +61,7 @@ enum link_notice {
         NOTICE_NEW_KEY, /* a host key was accepted and stored: "HOST  TYPE PRINT  FILE:LINE" */
         NOTICE_CONFIG,  /* a line of the ssh configuration is not obeyed: "FILE: line N: ..." */
         NOTICE_CONFIG_ASIDE, /* ... which a launch misses only when a login fails */
-        NOTICE_KEY_FILE,     /* a private key is not used, others may access it: "FILE  0644" */
+        NOTICE_KEY_FILE,     /* a private key is not used: others have access. "FILE 0644" */
         LINK_NOTICES,
 };
 
@@ -77,7 +77,7 @@ struct link_failure {
         char user[64];
 };
 
-/* Fills in @why for an error of a host's ssh configuration; its next step is the help. */
+/* Fills in @why for an error of a host's ssh configuration; the error's next step is the help. */
 static inline void link_failure_set_error(struct link_failure *why, const struct error *err)
 {
         const char *text = err->text;
@@ -137,8 +137,8 @@ struct transport_ops {
         /* Ends and frees a link in any state; no callback follows. Must be called once for every
          * link, also after failed() and ended(). */
         void (*close)(struct link *l);
-        /* close() of a link whose agent has not answered: also ends a process of this machine that
-         * may still be connecting. NULL: close() does all. */
+        /* close() of a link without an answer of the agent: also ends a process of this machine
+         * that may still be connecting. NULL: close() does all. */
         void (*abandon)(struct link *l);
         /* The descriptor has ended, without a reason so far: calls ended() within this call if the
          * reason is known, or comes at once. NULL: ended() comes by itself. */
@@ -160,9 +160,9 @@ struct link {
         struct transport *transport;
 };
 
-/* What makes a transport. */
+/* The maker of a transport. */
 struct transport_maker {
-        /* @other makes the transport that would be used without this maker. NULL with @err. */
+        /* @other makes the transport in use without this maker. NULL with @err. */
         struct transport *(*create)(void *ctx, uv_loop_t *loop, const struct transport_maker *other,
                                     struct error *err);
         void *ctx;
@@ -208,11 +208,11 @@ struct ssh_options {
         int fanout;                    /* links in a handshake at once, 0 = automatic */
         size_t hosts;                  /* estimated number of hosts; 0 means 1 */
         int connect_timeout_ms;        /* per phase */
-        int64_t silence_ms; /* the longest silence of a node that its user may allow; a connection
-                             * endures more */
+        int64_t silence_ms; /* the longest silence that the node's user may allow; a connection
+                               endures more */
 };
 
-/* Creates a transport whose links execute @program, the agent. */
+/* Creates a transport with local processes of @program, the agent, as links. */
 struct transport *transport_local_create(uv_loop_t *loop, const char *program,
                                          const char *container);
 /* In a module of its own, loaded by head/nodes/ssh_loader.h. */

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Transports whose links are processes of this machine, with a socketpair as stdin and stdout: the
- * agent itself, the site's own ssh (--ssh-command), or another program of the site (--start-with),
- * whose shell on the node finds the bootstrap line in its stdin.
+ * Transports with processes of this machine as links, each with a socketpair as stdin and stdout:
+ * the agent itself, the site's own ssh (--ssh-command), or another program of the site
+ * (--start-with); with the last, the shell on the node reads the bootstrap line from stdin.
  *
- * The process gets a session of its own, so that the terminal's Ctrl-C does not reach it, and only
- * the three standard descriptors. Stderr goes to noise(), the last lines into the failure's
- * evidence. The end of stdin ends the agent, and a program that has reached an agent. A program
- * that has not is ended by SIGTERM.
+ * The process gets a session of its own, out of reach of the terminal's Ctrl-C, and only the three
+ * standard descriptors. Stderr goes to noise(), the last lines into the failure's evidence. The end
+ * of stdin ends the agent, and a program that has reached an agent. Any other program is ended by
+ * SIGTERM.
  *
- * A link has three handles: the process, a pipe for its stderr, and a timer. The timer fires at
- * once to report opened() or failed() from the loop, and later ends the wait for stderr. ended() is
- * called when the process has exited and stderr is at the end, or DRAIN_MS later: a background
- * process may hold the pipe. The last closed handle frees the link.
+ * A link has three handles: the process, a pipe for stderr, and a timer. The timer fires at once to
+ * report opened() or failed() from the loop, and later ends the wait for stderr. ended() is called
+ * when the process has exited and stderr is at the end, or DRAIN_MS later: a background process may
+ * hold the pipe. The last closed handle frees the link.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@
 #include "head/nodes/transport.h"
 #include "wire/env/container_order.h"
 
-/* How long the stderr may stay open after the exit: another process may hold it. */
+/* How long stderr may stay open after the exit: another process may hold the pipe. */
 #define DRAIN_MS 200
 
 extern char **environ;
@@ -40,7 +40,7 @@ struct process_transport {
         const struct ssh_options *options; /* of an ssh; else NULL */
         struct strv words;                 /* the agent, or the words of --ssh-command */
         struct program_link program;       /* of --start-with */
-        char *bootstrap;                   /* ... the line for its stdin; else NULL */
+        char *bootstrap;                   /* ... the line for stdin; else NULL */
         struct strv env;                   /* empty = this process's */
 };
 
@@ -97,8 +97,8 @@ static void end_process_link(struct process_link *p)
         p->cb->ended(p->ctx, &p->why);
 }
 
-/* The timer reports from the loop: first the start or the failure of the start, later an exit whose
- * standard error stays open, as a background process may hold the descriptor. */
+/* The timer reports from the loop: first the start or the failure of the start, later an exit while
+ * standard error is open, since a background process may hold the descriptor. */
 static void on_process_timer(uv_timer_t *timer)
 {
         struct process_link *p = timer->data;
@@ -189,14 +189,14 @@ static int start_link_process(struct process_link *p, char *const argv[])
         /* With a copy here, the end of the process would not be seen as EOF. */
         fd_close(fds[1]);
         p->fd = fds[0];
-        /* A program that has ended already is told by its exit. */
+        /* The exit of the program reports an early end. */
         if (r == 0 && t->bootstrap)
                 fd_write_all(p->fd, t->bootstrap, strlen(t->bootstrap));
         return r < 0 ? r : fd_set_nonblock(p->fd);
 }
 
-/* Appends the arguments of --ssh-command: only options that the user has set, so that ssh's own
- * configuration decides about the rest. */
+/* Appends the arguments of --ssh-command: only options set by the user, so ssh's own configuration
+ * decides about the rest. */
 static void add_ssh_arguments(const struct ssh_options *o, const struct link_target *to,
                               struct strv *argv)
 {
@@ -280,8 +280,8 @@ static void close_process_link(struct link *l)
 
         p->state = PROCESS_ENDED;
         p->fd = fd_close(p->fd);
-        /* uv_spawn() initializes the process handle even when it fails after its checks; a failed
-         * fd_pair leaves the handle untouched. */
+        /* uv_spawn() initializes the process handle even after a failure behind its checks; a
+         * failed fd_pair leaves the handle untouched. */
         if (p->process.type == UV_PROCESS)
                 uv_close((uv_handle_t *)&p->process, on_process_handle_closed);
         else
@@ -290,14 +290,14 @@ static void close_process_link(struct link *l)
         uv_close((uv_handle_t *)&p->timer, on_process_handle_closed);
 }
 
-/* Ends ssh and what it has started, such as a ProxyCommand: without an answer it would wait for the
+/* Ends ssh and its children, such as a ProxyCommand: without an answer ssh would wait for the
  * network, for minutes after hnlaunch has ended. The same for a program of --start-with. */
 static void abandon_process_link(struct link *l)
 {
         struct process_link *p = container_of(l, struct process_link, link);
 
         if ((p->owner->options || p->owner->bootstrap) && p->state != PROCESS_FAILED && !p->exited)
-                kill(-p->process.pid, SIGTERM); /* a group of its own: UV_PROCESS_DETACHED */
+                kill(-p->process.pid, SIGTERM); /* its group: UV_PROCESS_DETACHED */
         close_process_link(l);
 }
 

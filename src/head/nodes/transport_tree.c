@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A link is WAITING until its parent is READY, then STARTED (the parent was ordered to run ssh),
- * then OPEN with the first byte from the far end, then OVER. Everything is a frame to or from the
- * parent: TUNNEL frames carry bytes, ssh's stderr, clock offsets and the end of ssh; PRUNE ends the
- * ssh.
+ * A link is WAITING until the parent is READY, then STARTED (the parent was ordered to run ssh),
+ * then OPEN with the first byte from the far end, then OVER. All bytes travel in frames to or from
+ * the parent: TUNNEL frames carry bytes, ssh's stderr, clock offsets and the end of ssh; PRUNE ends
+ * the ssh.
  *
  * Flow control is by credit: a link may send TUNNEL_WINDOW bytes not yet reported as taken
  * (TUNNEL_TOOK) by the parent. Data already at the parent (COMMON frames, the agent) is not sent
@@ -75,7 +75,7 @@ static void send_tunnel(struct tunnel_link *l, struct tunnel m)
         send_queue_add(t->send_queue, l->via);
 }
 
-/* Orders the parent to send as much of its COMMON as there is credit for. */
+/* Orders the parent to send as much of the COMMON as the credit allows. */
 static void send_common_reference(struct tunnel_link *l)
 {
         size_t n = MIN(l->common, l->credit);
@@ -138,7 +138,7 @@ void transport_tree_watch(struct transport *transport, struct node *n, uint32_t 
         send_tunnel(l, (struct tunnel){ .kind = TUNNEL_WATCH, .number = silence_ms });
 }
 
-/* Has the parent end the ssh of a link, if one was ordered. Frames on the way are ignored. */
+/* Has the parent end the ssh of a link, if ordered before. Frames on the way are ignored. */
 static void prune_link(struct tunnel_link *l)
 {
         struct tree_transport *t = tree_of(l->link.transport);
@@ -173,7 +173,7 @@ static void end_link(struct tunnel_link *l, const struct link_failure *why)
                 l->cb->ended(l->ctx, why);
 }
 
-/* Fills in @why for a link whose parent is lost: all below a lost node get the same sentence. */
+/* Fills in @why for a link with a lost parent: all below a lost node get the same sentence. */
 static void describe_lost_parent(const struct tunnel_link *l, struct link_failure *why)
 {
         const struct node *via = l->via;

@@ -19,7 +19,7 @@ struct tree_login_ops {
         struct tree_login *(*create)(const struct ssh_options *o, struct error *err);
         void (*free)(struct tree_login *d); /* NULL does nothing */
         /* Fills in an order for the agent, which child_agent_order_finish() frees. A negative
-         * errno: the ssh config is unusable for this host, HN_SSH_CONFIG_LINE, or its host keys
+         * errno: the ssh config is unusable for this host, HN_SSH_CONFIG_LINE, or the host keys
          * cannot be checked, HN_HOST_KEY_UNCHECKED. */
         int (*find)(struct tree_login *d, const struct link_target *to,
                     struct child_agent_order *ret, struct error *err);
