@@ -2,7 +2,7 @@
 /*
  * cache_dir() lists the candidates, cache_dir_open() tries a candidate: makes the folders, checks
  * the owner, then proves with real files that hard links and locks work, because mount options and
- * file systems cannot be trusted to tell. Other jobs remove empty folders at the same time, so the
+ * the type of a file system are no proof. Other jobs remove empty folders at the same time, so the
  * folders are made again while ENOENT is the answer.
  */
 #include "agent/files/cache_dir.h"
@@ -24,7 +24,7 @@
 
 enum { TRIES = 100 }; /* another job may remove an empty folder each time */
 
-/* Returns @folder/hnlaunch-stage-UID; NULL for a folder that is not absolute. */
+/* Returns @folder/hnlaunch-stage-UID; NULL if the folder is not absolute. */
 static char *root_below(const char *folder)
 {
         return folder && *folder == '/'
@@ -42,8 +42,8 @@ void cache_dir_pass_over(const char *why)
         told = true;
 }
 
-/* Returns the root in the folder that the user wants. A missing parent is most often a disk that is
- * not mounted, or a slip of the pen: it is not made. */
+/* Returns the root in the folder wanted by the user. A missing parent is not made: as a rule the
+ * disk is not mounted, or the path is misspelled. */
 static char *root_of_user(void)
 {
         const char *folder = getenv("HNLAUNCH_STAGE_DIR");
@@ -135,7 +135,7 @@ static int prepare_folder(const char *root)
                 if (*p != '/')
                         continue;
                 *p = '\0';
-                mkdir(path, 0700); /* an error shows in the last one */
+                mkdir(path, 0700); /* an error shows with the last folder */
                 *p = '/';
         }
         if ((mkdir(path, 0700) < 0 && errno != EEXIST) || lstat(path, &st) < 0)
@@ -147,14 +147,14 @@ static int prepare_folder(const char *root)
         return st.st_mode & 0077 && chmod(path, 0700) < 0 ? -errno : 0;
 }
 
-/* Makes the folders of a candidate and proves that the file system can do all that the cache needs.
- * 0, or negative with @ret. */
+/* Makes the folders of a candidate and proves that the file system has all functions used by the
+ * cache. 0, or negative with @ret. */
 static int prepare_root(const char *root, const char *who, struct pushed *ret)
 {
         CLEANUP(free_textp) char *files = xasprintf("%s/file", root);
         int r = -ENOENT;
 
-        /* Repeats, because other jobs remove empty folders when they end. */
+        /* Repeats, because other jobs remove empty folders at their end. */
         for (int i = 0; i < TRIES && r == -ENOENT; i++) {
                 r = prepare_folder(root);
                 if (r)

@@ -15,20 +15,20 @@
 
 enum { FILE_CACHE_PLACES = 6, FILE_CACHE_ID = 32 /* hex digits of a folder's name */ };
 
-/* Returns the malloc'ed path of root @i; NULL: none on this node. The folder that
- * HNLAUNCH_STAGE_DIR names may be missing, but not its parent. */
+/* Returns the malloc'ed path of root @i; NULL: none on this node. The folder named by
+ * HNLAUNCH_STAGE_DIR may be missing, but its parent must exist. */
 char *cache_dir(int i);
-/* Tells -v once that HNLAUNCH_STAGE_DIR, root 0, is not used, and why. */
+/* Logs once for -v that HNLAUNCH_STAGE_DIR, root 0, is not used, and why. */
 void cache_dir_pass_over(const char *why);
 /* Makes @root ready, for this user alone, and proves that files, hard links and locks work there;
- * nothing is written in a folder of another user. 0; negative errno with @ret. @program: must not
+ * no file is written in a folder of another user. 0; negative errno with @ret. @program: must not
  * be noexec. @who becomes part of names and must be unique among simultaneous callers. */
 int cache_dir_open(const char *root, bool program, const char *who, struct pushed *ret);
 /* Whether @root is a folder of this user, no link, and, with @program, not noexec. */
 bool cache_dir_is_usable(const char *root, bool program);
 
-/* ROOT/ID.lock is shared by all jobs that use the folder ROOT/ID. A job that removes the folder
- * holds the lock exclusively, and removes the lock file last: a descriptor of a removed file is
+/* Shares ROOT/ID.lock among all jobs that use the folder ROOT/ID. To remove the folder, a job takes
+ * the lock exclusively, and removes the lock file last: a descriptor of a removed file is
  * worthless. Waits while another job removes the folder. 0 with a descriptor; -errno: -EAGAIN after
  * some seconds; -ENOLCK and others where the file system has no locks. */
 int cache_lock_share(const char *root, const char *id, int *ret_fd);
@@ -36,22 +36,22 @@ int cache_lock_share(const char *root, const char *id, int *ret_fd);
  * share is given up in any case. */
 int cache_lock_alone(int fd, const char *root, const char *id);
 
-/* Marks the files that an agent writes below ROOT: ROOT/.WHO.lock is locked while the agent lives,
- * a tree is unpacked in ROOT/.WHO.USE, a file in ROOT/file/.WHO. 0 with a descriptor, or -errno. */
+/* Marks the files written by an agent below ROOT: ROOT/.WHO.lock is locked while the agent lives, a
+ * tree is unpacked in ROOT/.WHO.USE, a file in ROOT/file/.WHO. 0 with a descriptor, or -errno. */
 int cache_owner_lock(const char *root, const char *who, int *ret_fd);
 /* Closes the descriptor, and removes the file if no other has the lock. Returns -1. */
 int cache_owner_unlock(const char *root, const char *who, int fd);
 /* Locks the folder @root until the descriptor is closed, or returns -1. systemd-tmpfiles, which
  * removes old files from /tmp, leaves locked folders alone: tmpfiles.d(5), "Age". */
 int cache_root_lock(const char *root);
-/* Removes the remains of agents that were killed together with their guards. */
+/* Removes the remains of agents killed together with their guards. */
 void cache_sweep_dead(const char *root);
 
-/* What a removal has left; all 0 = nothing. */
+/* Entries left by a removal; all 0 = none. */
 struct cache_left {
         bool foreign; /* files of ranks */
-        bool pulled;  /* --pull has sent such files */
-        int error;    /* errno of the first entry that cannot be looked at or removed */
+        bool pulled;  /* --pull has sent files of ranks */
+        int error;    /* errno of the first entry that cannot be read or removed */
 };
 
 /* Adds @error unless an earlier error is there; ENOENT and 0 do not count. */
@@ -60,14 +60,14 @@ void cache_left_add(struct cache_left *left, int error);
  * is left. */
 char *cache_left_text(const struct cache_left *left, const char *root, const char *id);
 
-/* Removes ROOT/@id unless kept: pushed files, contents that no other folder uses, and half-fetched
- * files of @run_id. Files of ranks stay, with their folders. Adds remaining entries to @left. The
- * caller holds the lock exclusively, or no lock exists. */
+/* Removes ROOT/@id unless kept: pushed files, contents without a link in another folder, and
+ * half-fetched files of @run_id. Files of ranks stay, with their folders. Adds remaining entries to
+ * @left. The caller holds the lock exclusively, or no lock exists. */
 void cache_remove(const char *root, const char *id, const char *run_id, struct cache_left *left);
 /* Removes a half-unpacked tree. */
 void cache_remove_unfinished(const char *root, const char *name, struct cache_left *left);
-/* Removes ROOT/@id although it is kept, with compiled Python of the ranks. False: a job uses it, or
- * ranks have written other files there; nothing has changed then. */
+/* Removes a kept folder ROOT/@id, with compiled Python of the ranks. False: a job uses the folder,
+ * or ranks have written other files there; then nothing has changed. */
 bool cache_remove_kept(const char *root, const char *id);
 /* Gives the tree ROOT/@name the name of the kept folder ROOT/@id, which is removed. 0 or -errno. */
 int cache_replace_kept(const char *root, const char *id, const char *name);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flock() on ROOT/ID.lock, because the kernel gives such a lock up when the holder dies. The name
+ * flock() on ROOT/ID.lock, because the kernel releases such a lock at the holder's death. The name
  * may go and come while a job waits, so each lock is compared with the name: check_lock_current().
- * Nothing blocks in flock(): a shared lock is tried again, since removals take a moment only.
+ * No call blocks in flock(): a shared lock is tried again, since removals take a moment only.
  */
 #include "agent/files/cache_dir.h"
 
@@ -28,8 +28,8 @@ static int check_lock_current(int fd, const char *path)
         return ours.st_dev == named.st_dev && ours.st_ino == named.st_ino ? 0 : -EAGAIN;
 }
 
-/* -EAGAIN: the folder of the lock is being removed, or was. After another error the file goes, too,
- * unless other jobs use it. */
+/* -EAGAIN: the folder of the lock is being removed, or was removed. After another error the file
+ * goes, too, unless other jobs use the file. */
 static int try_share(const char *root, const char *id, const char *path, int *ret_fd)
 {
         int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600), r;
@@ -63,8 +63,8 @@ int cache_lock_share(const char *root, const char *id, int *ret_fd)
         return r;
 }
 
-/* On NFS a failed upgrade of a shared lock keeps the shared lock: of two jobs that leave at once
- * both would fail, and neither would remove the folder. So unlock first. */
+/* On NFS a failed upgrade of a shared lock keeps the shared lock: if two jobs leave at once, both
+ * upgrades would fail, and neither job would remove the folder. So unlock first. */
 int cache_lock_alone(int fd, const char *root, const char *id)
 {
         CLEANUP(free_textp) char *path = xasprintf("%s/%s.lock", root, id);

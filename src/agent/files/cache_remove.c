@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pushed files are removed without a list: a file with the time FILE_CACHE_TIME and no write bit
- * was pushed, every other file in the folder belongs to the ranks. Folders go only when empty. A
- * content in ROOT/file goes with the last folder that linked it. In staged folders, which are
- * read-only but for root, compiled Python of the ranks goes, too.
+ * was pushed, every other file in the folder belongs to the ranks. Only empty folders are removed.
+ * A content in ROOT/file is removed with the last folder that linked it. In staged folders,
+ * read-only but for root, compiled Python of the ranks is removed, too.
  *
- * The folder is walked twice: the first walk looks for files of ranks, the second removes.
+ * The folder is walked twice: the first walk finds files of ranks, the second removes.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -29,11 +29,11 @@ enum { HIDDEN_MAX = 100 };
 static const char *const suffixes[] = { "keep", "python", "lock" };
 
 struct removal {
-        bool all;      /* nothing of the ranks is in there */
+        bool all;      /* the ranks have no files there */
         bool bytecode; /* .pyc files of the ranks may go */
         struct cache_left left;
-        uint64_t files, links; /* pushed ones that were looked at */
-        ino_t *gone;           /* contents that have lost a link */
+        uint64_t files, links; /* pushed files and links seen */
+        ino_t *gone;           /* contents with a removed link */
         size_t n_gone, cap;
 };
 
@@ -42,7 +42,7 @@ static bool is_pushed(const struct stat *st)
         return S_ISREG(st->st_mode) && st->st_mtime == FILE_CACHE_TIME && !(st->st_mode & 0222);
 }
 
-/* Whether Python makes the file anew when it is gone. */
+/* Whether Python would make the file anew. */
 static bool is_bytecode(const struct removal *r, const char *name, const struct stat *st)
 {
         size_t n = strlen(name), tail = strlen(".pyc");
@@ -83,7 +83,7 @@ static void remove_entry(struct removal *r, int dir, const char *name, const str
         r->gone[r->n_gone++] = st->st_ino; /* the content has the same inode, being another link */
 }
 
-/* Returns the next entry but "." and ".."; NULL at the end, or after an error, which @left gets. */
+/* Returns the next entry but "." and ".."; NULL at the end, or after an error, noted in @left. */
 static struct dirent *next_entry(DIR *d, struct cache_left *left)
 {
         struct dirent *e;
@@ -121,7 +121,7 @@ static void walk_folder(struct removal *r, int dir,
                         continue;
                 }
                 if (S_ISDIR(st.st_mode))
-                        /* Also a folder that cannot be opened is visited: an empty one can be
+                        /* Visits also a folder that cannot be opened: an empty folder can be
                          * removed. */
                         walk_folder(r, openat(dir, e->d_name, how), visit);
                 visit(r, dir, e->d_name, &st);
@@ -129,8 +129,8 @@ static void walk_folder(struct removal *r, int dir,
         closedir(d);
 }
 
-/* Removes the tree in two walks: links of the push may go only when no file of a rank stays that
- * could need them. */
+/* Removes the tree in two walks: links of the push may be removed only if no file of a rank stays,
+ * since a rank's file may need a link. */
 static void remove_tree(struct removal *r, const char *tree)
 {
         static const int how = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -138,10 +138,10 @@ static void remove_tree(struct removal *r, const char *tree)
         walk_folder(r, open(tree, how), look_at_entry);
         /* An error may hide files of ranks. */
         r->all = !r->left.foreign && !r->left.error;
-        /* The second walk finds anew what stays. */
+        /* The second walk notes the remaining entries anew. */
         r->left = (struct cache_left){ 0 };
         walk_folder(r, open(tree, how), remove_entry);
-        /* An empty tree has lost everything, whatever failed on the way. */
+        /* No entry is left, whatever failed on the way. */
         if (rmdir(tree) == 0)
                 r->left = (struct cache_left){ 0 };
         else if (errno != ENOTEMPTY && errno != EEXIST)
@@ -157,7 +157,7 @@ static int compare_inodes(const void *a, const void *b)
         return (x > y) - (x < y);
 }
 
-/* Tells whether an entry of ROOT/file is a content that no folder links any more. */
+/* Whether an entry of ROOT/file is a content without a link in a folder. */
 static bool is_unused(const struct removal *r, int dir, const struct dirent *e,
                       struct cache_left *left)
 {
@@ -241,13 +241,13 @@ void cache_remove_unfinished(const char *root, const char *name, struct cache_le
         cache_left_add(left, r.left.error);
 }
 
-/* Renames ROOT/@id, since a folder with the final name is whole. Returns the new name below ROOT,
- * malloc'ed; NULL with errno. */
+/* Renames ROOT/@id, since a folder with the final name must be whole. Returns the new name below
+ * ROOT, malloc'ed; NULL with errno. */
 static char *hide_kept(const char *root, const char *id)
 {
         CLEANUP(free_textp) char *tree = xasprintf("%s/%s", root, id);
 
-        /* Files of ranks may be left under the names of earlier ones. */
+        /* Names of earlier removals may still have files of ranks. */
         for (unsigned i = 0; i < HIDDEN_MAX; i++) {
                 CLEANUP(free_textp) char *name = xasprintf(GONE "%s.%u", id, i);
                 CLEANUP(free_textp) char *path = xasprintf("%s/%s", root, name);
@@ -278,7 +278,7 @@ bool cache_remove_kept(const char *root, const char *id)
         CLEANUP(fd_closep) int fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
         struct cache_left left = { 0 };
 
-        /* Before anything goes: without all of its files a folder is of no use. */
+        /* Asked before the first removal: a folder without some of its files is of no use. */
         if (fd < 0 || cache_lock_alone(fd, root, id) < 0 || has_files_of_ranks(root, id))
                 return false;
         hidden = hide_kept(root, id);
@@ -323,7 +323,7 @@ void cache_count(const char *root, const char *id, uint64_t *ret_files, uint64_t
 
 /* --- after the death of agent and guard ------------------------------------------------------- */
 
-/* Removes the claim of the dead node @who, which is RUN-NODE. */
+/* Removes the claim of the dead node @who, named RUN-NODE. */
 static void remove_claim(int dir, const char *name, const char *who)
 {
         const char *node = strrchr(who, '-'), *dot = strchr(name, '.');
@@ -338,7 +338,7 @@ static void remove_claim(int dir, const char *name, const char *who)
         free(text);
 }
 
-/* Removes all that the dead node @who has begun. Its lock is held. */
+/* Removes all unfinished files of the dead node @who. The caller holds the node's lock. */
 static void sweep_owner(const char *root, const char *who)
 {
         CLEANUP(free_textp) char *own = xasprintf(".%s.", who);
@@ -388,7 +388,7 @@ void cache_sweep_dead(const char *root)
                 closedir(d);
 }
 
-/* --- what is left ----------------------------------------------------------------------------- */
+/* --- remaining entries ------------------------------------------------------------------------ */
 
 void cache_left_add(struct cache_left *left, int error)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Order of calls: file_cache_offer(), file_cache_look() until it does not answer FILE_CACHE_SHARED,
+ * Order of calls: file_cache_offer(), file_cache_look() until the answer is not FILE_CACHE_SHARED,
  * file_cache_put() for every chunk until file_cache_complete(), file_cache_finish(),
- * file_cache_close(). An offer without a manifest is enough for a staged folder that is whole; else
- * file_cache_offer() comes again, with one.
+ * file_cache_close(). For a staged folder that is whole an offer without a manifest is enough; else
+ * file_cache_offer() comes again, with the manifest.
  *
  * A look takes the shared lock of the tree, claims the right to fetch for this node, makes the
  * folders, links every present content (place_file) and lists each missing content once. A fetched
- * file is written under a name of this node; after the hash was verified the file is linked into
- * the tree first and renamed to the content name then, so that a content without a link in a tree
- * is always garbage. finish() completes the links, then makes symbolic links.
+ * file is written under a name of this node. After the hash was verified the file is linked into
+ * the tree first, and then renamed to the content name: a content without a link in a tree is
+ * always garbage. finish() completes the links, then makes symbolic links.
  */
 #include "agent/files/file_cache.h"
 
@@ -31,7 +31,7 @@
 
 enum { TRIES = 100, CONFIG_MAX = 1 << 20 };
 
-/* --- saying what failed ----------------------------------------------------------------------- */
+/* --- failures --------------------------------------------------------------------------------- */
 
 /* Fills in @ret with the error and the state of the folder. Returns -@error. */
 static int PRINTF(4, 5)
@@ -95,7 +95,8 @@ void file_cache_offer(struct file_cache *s, struct push_offer *offer)
         push_offer_finish(&s->offer);
         s->offer = *offer;
         *offer = (struct push_offer){ 0 };
-        /* The id is that of the whole manifest: equal offers share a folder, others never meet. */
+        /* The id is made of the hash of the whole manifest: equal offers share a folder, other
+         * offers never meet. */
         if (!s->offer.later) {
                 push_manifest_put(&b, &s->offer.manifest);
                 crypto_hash_sha256(s->offer.label.sha, buf_data(&b), buf_len(&b));
@@ -103,7 +104,7 @@ void file_cache_offer(struct file_cache *s, struct push_offer *offer)
         format_hex(s->id, s->offer.label.sha, FILE_CACHE_ID);
 }
 
-/* --- what is there ---------------------------------------------------------------------------- */
+/* --- files that are present ------------------------------------------------------------------- */
 
 static bool is_content(const char *path, const struct push_entry *e)
 {
@@ -129,7 +130,7 @@ static int link_over(const char *content, const char *path)
         return unlink(path) < 0 || link(content, path) < 0 ? -errno : 0;
 }
 
-/* 0: linked, -ENOENT: the content is missing. */
+/* Links a content into the tree. -ENOENT: the content is missing. */
 static int place_file(const struct file_cache *s, const struct push_entry *e)
 {
         CLEANUP(free_textp) char *content = content_path(s, e);
@@ -138,7 +139,8 @@ static int place_file(const struct file_cache *s, const struct push_entry *e)
         return is_content(content, e) ? link_over(content, path) : -ENOENT;
 }
 
-/* After place_file() the link may be the last of a content: restores the content's name. */
+/* Links a content into the tree. If the tree's link is the only link left, restores the content's
+ * name. */
 static int complete_file(const struct file_cache *s, const struct push_entry *e)
 {
         CLEANUP(free_textp) char *content = content_path(s, e);
@@ -160,7 +162,7 @@ static int place_folder(const struct file_cache *s, const struct push_entry *e)
         return chmod(path, (e->mode & 0777) | 0700) < 0 ? -errno : 0;
 }
 
-/* A link that is right stays: other jobs may read through the link now. */
+/* Makes a symbolic link. A right link stays: other jobs may read through the link now. */
 static int place_link(const struct file_cache *s, const struct push_entry *e)
 {
         CLEANUP(free_textp) char *path = tree_path(s, e);
@@ -218,7 +220,7 @@ static int compare_numbers(const void *a, const void *b)
         return (x > y) - (x < y);
 }
 
-/* Keeps one entry per missing content; file_cache_finish() links the others. */
+/* Keeps one entry for each missing content; file_cache_finish() links the others. */
 static void drop_duplicates(struct file_cache *s)
 {
         struct ref *v = xcalloc(s->n_missing, sizeof(*v));
@@ -231,12 +233,12 @@ static void drop_duplicates(struct file_cache *s)
                 if (!i || compare_contents(&v[i - 1], &v[i]) != 0)
                         s->missing[n++] = v[i].index;
         s->n_missing = n;
-        /* In the order of the manifest again, as the head sends. */
+        /* The order of the manifest again, as sent by the head. */
         qsort(s->missing, n, sizeof(*s->missing), compare_numbers);
         free(v);
 }
 
-/* Links all contents that are there and lists the others as missing. */
+/* Links all present contents and lists the others as missing. */
 static int list_missing(struct file_cache *s, struct pushed *ret)
 {
         const struct push_manifest *m = &s->offer.manifest;
@@ -277,7 +279,7 @@ static int check_free_space(struct file_cache *s, struct pushed *ret)
 
 /* --- the place -------------------------------------------------------------------------------- */
 
-/* Removes the file *@path, which may be NULL, and frees its name; 0, or errno: it is left. */
+/* Removes the file *@path, which may be NULL, and frees the name; 0, or errno: the file is left. */
 static int drop_file(char **path)
 {
         if (*path && unlink(*path) < 0 && errno != ENOENT)
@@ -287,7 +289,7 @@ static int drop_file(char **path)
         return 0;
 }
 
-/* Returns the name of a file that only this node writes. */
+/* Returns the name of a file written only by this node. */
 static char *get_temp_path(const struct file_cache *s)
 {
         char who[96];
@@ -296,7 +298,8 @@ static char *get_temp_path(const struct file_cache *s)
         return xasprintf("%s/file/.%s", s->root, who);
 }
 
-/* Returns a descriptor or -errno. Other jobs remove ROOT/file when empty; ROOT has our lock. */
+/* Opens ROOT/file: a descriptor or -errno. Other jobs remove ROOT/file when empty, but not ROOT,
+ * which has our lock. */
 static int open_temp(const struct file_cache *s, const char *path)
 {
         CLEANUP(free_textp) char *folder = xasprintf("%s/file", s->root);
@@ -315,7 +318,7 @@ static int open_temp(const struct file_cache *s, const char *path)
         return fd;
 }
 
-/* Creates a claim together with its content: 0, or -EEXIST when there is one. */
+/* Creates a claim together with the content: 0, or -EEXIST if another claim exists. */
 static int make_claim(const struct file_cache *s, const char *path)
 {
         CLEANUP(free_textp) char *mine = get_temp_path(s);
@@ -324,15 +327,16 @@ static int make_claim(const struct file_cache *s, const char *path)
         int n = snprintf(text, sizeof(text), "%u\n", s->offer.node);
         int r = fd < 0 ? fd : fd_write_all(fd, text, (size_t)n);
 
-        /* A link appears at once with its content; an open with O_EXCL would be empty for a
-         * moment. */
+        /* A link appears together with the content; after an open with O_EXCL the file would be
+         * empty for a moment. */
         if (!r && link(mine, path) < 0)
                 r = -errno;
         unlink(mine);
         return r;
 }
 
-/* 0: this node fetches; FILE_CACHE_SHARED: another node of the run does. */
+/* Claims the right to fetch. 0: this node fetches; FILE_CACHE_SHARED: another node of the run
+ * does. */
 static int claim_fetch(struct file_cache *s, uint32_t *ret_holder, struct pushed *ret)
 {
         char *path = xasprintf("%s/%s.%s", s->root, s->id, s->offer.run_id), *text;
@@ -387,7 +391,7 @@ static int prepare_place(struct file_cache *s, bool take_over, uint32_t *ret_hol
         return r ? r : check_free_space(s, ret);
 }
 
-/* Removes the folder if no other job uses it. A staged one stays once it is whole. */
+/* Removes the folder if no other job uses the folder. A staged folder stays once whole. */
 static void release_place(struct file_cache *s)
 {
         /* Without the lock nothing may be removed: other jobs may use the folder. */
@@ -403,7 +407,7 @@ static void release_place(struct file_cache *s)
                 cache_remove(s->root, s->id, s->offer.run_id, &left);
         else if (r != -EAGAIN)
                 cache_left_add(&left, -r);
-        /* Other jobs stay: only what is this node's alone goes. */
+        /* Other jobs use the folder: only this node's own files are removed. */
         if (r != 0) {
                 cache_left_add(&left, drop_file(&s->temp));
                 cache_left_add(&left, drop_file(&s->claim));
@@ -424,7 +428,7 @@ static void release_place(struct file_cache *s)
         s->whole = false;
 }
 
-/* Uses the whole folder of an earlier run, in any of the places. False: there is none. */
+/* Uses the whole folder of an earlier run, in any of the places. False: no place has the folder. */
 static bool find_whole(struct file_cache *s)
 {
         for (int i = 0; i < FILE_CACHE_PLACES && !s->whole; i++) {
@@ -433,7 +437,7 @@ static bool find_whole(struct file_cache *s)
 
                 if (tree && cache_dir_is_usable(root, s->offer.label.use == PUSH_VENV) &&
                     access(tree, F_OK) == 0 && cache_lock_share(root, s->id, &s->lock) == 0) {
-                        /* Another job may have removed it before there was a lock. */
+                        /* Another job may have removed the folder before the lock. */
                         s->whole = access(tree, F_OK) == 0 && stage_is_whole(root, s->id, false);
                         if (!s->whole)
                                 s->lock = fd_close(s->lock);
@@ -462,7 +466,7 @@ static bool find_other_whole(struct file_cache *s)
         return find_whole(s);
 }
 
-/* When every place fails, the reason of the first is reported, because users know that place. */
+/* If every place fails, the reason of the first is reported: users know the first place. */
 static int find_cache_place(struct file_cache *s, bool take_over, uint32_t *ret_holder,
                             struct pushed *ret)
 {
@@ -567,7 +571,7 @@ int file_cache_put(struct file_cache *s, const struct push_chunk *c, struct push
         if (c->entry != s->missing[s->at] || c->offset != (s->temp ? s->got : 0))
                 return fail_push(s, ret, EPROTO, "unexpected piece of a file");
         e = &s->offer.manifest.v[c->entry];
-        /* An empty file is one piece without bytes. */
+        /* An empty file is a single piece without bytes. */
         if (c->len > e->size - c->offset || (!c->len && e->size))
                 return fail_push(s, ret, EPROTO, "a piece beyond the end of %s", e->path);
         if (!s->temp) {
@@ -597,14 +601,14 @@ static void sync_files(const struct file_cache *s)
         fd_close(fd);
 }
 
-/* Gives a staged folder its final name, and takes the rights to write away. 0 or -errno. */
+/* Renames a staged folder to the final name, and removes the rights to write. 0 or -errno. */
 static int name_whole(struct file_cache *s)
 {
         char *tree = xasprintf("%s/%s", s->root, s->id);
         struct cache_left left = { 0 };
         int r = 0;
 
-        /* From the end: a folder comes behind its contents. */
+        /* From the end: a folder comes after its contents. */
         for (uint32_t i = s->offer.manifest.n; i-- && !r;) {
                 const struct push_entry *e = &s->offer.manifest.v[i];
                 CLEANUP(free_textp) char *path = tree_path(s, e);
@@ -620,13 +624,14 @@ static int name_whole(struct file_cache *s)
                 const char *name = strrchr(s->tree, '/') + 1;
 
                 r = errno == EEXIST || errno == ENOTEMPTY ? 0 : -errno;
-                /* Another run was faster: its folder is the same, if nothing of it is missing. */
+                /* Another run was faster: use the other run's folder, if no file is missing
+                 * there. */
                 if (!r && stage_is_whole(s->root, s->id, true))
                         cache_remove_unfinished(s->root, name, &left);
                 else if (!r)
                         r = cache_replace_kept(s->root, s->id, name);
         }
-        /* Behind the name: a folder without a note is not taken for whole. */
+        /* After the rename: a folder without a note is not taken for whole. */
         if (!r)
                 r = stage_write_note(s->root, s->id, &s->offer);
         s->whole = r == 0;
@@ -639,8 +644,8 @@ static int name_whole(struct file_cache *s)
         return 0;
 }
 
-/* Adds the folder of a Python that came with the environment to pyvenv.cfg: the copy's place is
- * known here alone. 0 or -errno. */
+/* Adds the folder of a Python sent with the environment to pyvenv.cfg: only this node knows the
+ * path of the copy. 0 or -errno. */
 static int write_home(struct file_cache *s, const struct push_entry *e)
 {
         const char *python = s->offer.label.python.path, *name = strrchr(python, '/');
@@ -678,7 +683,7 @@ static int complete_config(struct file_cache *s, struct pushed *ret)
         return r ? fail_push(s, ret, -r, "cannot store pyvenv.cfg: %s", strerror(-r)) : 0;
 }
 
-/* Links all files, then makes the links: no file is ever written through one. */
+/* Links all files, then makes the symbolic links: no file is ever written through a link. */
 static int complete_tree(struct file_cache *s, struct pushed *ret)
 {
         int r = place_kind(s, PUSH_FILE, complete_file, ret);

@@ -43,9 +43,9 @@ struct file_cache {
         struct push_offer offer;
         char id[FILE_CACHE_ID + 1];
         char *root, *tree; /* NULL = no place found yet */
-        bool whole;        /* a staged folder with its final name */
+        bool whole;        /* a staged folder with the final name */
         int lock, owner, root_lock;
-        char *claim; /* we fetch; NULL = not */
+        char *claim; /* this node fetches; NULL = another does */
         bool pulled; /* --pull has sent files of ranks */
         char *left;  /* remains of a place given up, which could not be removed; NULL = nothing */
         uint32_t *missing; /* entries to be fetched */
@@ -73,19 +73,18 @@ struct push_chunk {
 /* Takes over the contents of @offer; the cache must be fresh, or have answered
  * FILE_CACHE_UNKNOWN. */
 void file_cache_offer(struct file_cache *s, struct push_offer *offer);
-/* Finds the place, links contents that are there, and lists missing ones. 0; FILE_CACHE_SHARED:
+/* Finds the place, links present contents, and lists missing contents. 0; FILE_CACHE_SHARED:
  * another node of the run fetches into the same folder, @ret_holder; FILE_CACHE_UNKNOWN: the
- * manifest is needed; negative errno with @ret.
- * @take_over: fetch in spite of another node's claim. */
+ * manifest is needed; negative errno with @ret. @take_over: fetch in spite of another node's
+ * claim. */
 int file_cache_look(struct file_cache *s, bool take_over, uint32_t *ret_holder, struct pushed *ret);
-/* The next piece of the first missing file; one of a file that is not missing is skipped. 0;
- * negative errno with @ret: -EBADMSG, wrong hash. */
+/* Takes the next piece of the first missing file; skips a piece of a present file. 0; negative
+ * errno with @ret: -EBADMSG, wrong hash. */
 int file_cache_put(struct file_cache *s, const struct push_chunk *c, struct pushed *ret);
 /* True when nothing is missing. */
 bool file_cache_complete(const struct file_cache *s);
 /* Makes the folder whole: every link in place. 0, or negative errno with @ret. */
 int file_cache_finish(struct file_cache *s, struct pushed *ret);
-/* Removes the folder unless kept or in use, and frees all memory. Files of ranks stay, with the
- * folders around them. *@ret_left (may be NULL) is a malloc'ed sentence on what is left and why, or
- * NULL. */
+/* Removes the folder unless kept or in use, and frees all memory. Files of ranks stay, with their
+ * folders. *@ret_left (may be NULL) is a malloc'ed sentence about remaining entries, or NULL. */
 void file_cache_close(struct file_cache *s, char **ret_left);

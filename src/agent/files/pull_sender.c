@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * take_step() sends one message: a part of the open file, the next entry of the innermost open
- * folder, the next path of the order, or the end. @levels are the folders on the way to it.
+ * folder, the next path of the order, or the end. @levels has the open folders from the path of the
+ * order down to the entry.
  */
 #include "agent/files/pull_sender.h"
 
@@ -20,7 +21,7 @@
 
 enum {
         MODE_BITS = 0777,
-        AGAIN_MS = 1,    /* nothing else tells that the uplink has room after its turn */
+        AGAIN_MS = 1,    /* no other event says that the uplink has room after a turn */
         PULL_DEPTH = 64, /* folders within folders */
 };
 
@@ -34,9 +35,9 @@ struct pull_sender {
                 size_t len; /* of @path at this folder */
         } levels[PULL_DEPTH];
         size_t n_levels;
-        struct buf path; /* below the item's, of what is sent, without a NUL */
-        int fd;          /* the file that is sent, -1 = none */
-        uint64_t left;   /* bytes of that file */
+        struct buf path; /* path of the entry, below the item's, without a NUL */
+        int fd;          /* the file being sent, -1 = none */
+        uint64_t left;   /* bytes of the file */
         unsigned char *part;
         uv_timer_t again; /* turns the loop while there is more to send */
 };
@@ -106,13 +107,13 @@ static void send_pulled(struct pull_sender *s, struct uplink *up, struct pulled 
         pulled_encode(&up->out, &m);
 }
 
-/* Tells of an entry that is not sent; @error 0: another kind of file. */
+/* Reports an entry that is not sent; @error 0: another kind of file. */
 static void send_left(struct pull_sender *s, struct uplink *up, int error)
 {
         send_pulled(s, up, (struct pulled){ .kind = PULL_LEFT, .error = (uint32_t)error });
 }
 
-/* Tells the head that the bytes are complete, or with @error that the file is not. */
+/* Reports the end of a file: all bytes were sent, or with @error not all. */
 static void end_sent_file(struct pull_sender *s, struct uplink *up, int error)
 {
         s->fd = fd_close(s->fd);
@@ -137,7 +138,7 @@ static void send_bytes(struct pull_sender *s, struct uplink *up)
                 end_sent_file(s, up, 0);
 }
 
-/* --- what is found ---------------------------------------------------------------------------- */
+/* --- entries ---------------------------------------------------------------------------------- */
 
 /* Whether the head writes into the folder, on a file system shared with this node. */
 static bool is_skipped(const struct pull_sender *s, const struct stat *st)
@@ -163,7 +164,8 @@ static void begin_entry(struct pull_sender *s, struct uplink *up, int fd)
                 send_left(s, up, 0);
                 return;
         }
-        /* A folder within the item is left out without a word, the item itself is told. */
+        /* Leaves a folder out: without a message within the item, with a message for the item
+         * itself. */
         if (S_ISDIR(st.st_mode) && is_skipped(s, &st)) {
                 fd_close(fd);
                 if (!s->n_levels)
@@ -283,7 +285,7 @@ static void begin_item(struct pull_sender *s, struct uplink *up)
                 open_entry(s, up, cwd, path, 0);
 }
 
-/* A message at most per step, so that the caller can stop when the uplink is full. */
+/* A single message per step, so that the caller can stop when the uplink is full. */
 static void take_step(struct pull_sender *s, struct uplink *up)
 {
         if (s->fd >= 0) {

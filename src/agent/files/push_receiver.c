@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * OFFER starts a push: the manifest goes to the file cache, which links the contents already there
- * and lists missing contents. The answer is WANT with the missing entries, or with another node of
- * the run, fetching into the same (shared) folder; LOOK asks again later. PACKs come from the head
- * or from another node (agent/tree/chain.h), with the manifest first if the OFFER was without one.
- * Exactly one PUSHED ends the push, with the folder or with the first failure; pieces after a
- * failure are dropped.
+ * OFFER starts a push: the manifest goes to the file cache, which links present contents and lists
+ * missing contents. The answer is WANT with the missing entries, or with another node of the run,
+ * fetching into the same (shared) folder; LOOK asks again later. PACKs come from the head or from
+ * another node (agent/tree/chain.h), with the manifest first if the OFFER had no manifest. Exactly
+ * one PUSHED ends the push, with the folder or with the first failure; pieces after a failure are
+ * dropped.
  */
 
 #include "agent/files/push_receiver.h"
@@ -36,14 +36,14 @@ struct push_receiver {
         struct file_cache *cache; /* of the last offer, one of: */
         struct file_cache caches[PUSH_USES];
         bool offered[PUSH_USES];
-        struct buf list; /* the manifest of @cache, as far as PACKs have brought it */
+        struct buf list; /* the bytes of @cache's manifest received so far in PACKs */
         struct uplink *up;
         void (*changed)(void *ctx);
         void *ctx;
 };
 
-/* Ends the push. Later failures are sent as well, and the head ignores them. @changed comes first,
- * so the agent knows the folder when the head answers. */
+/* Ends the push. Later failures are sent as well, and ignored by the head. @changed comes first, so
+ * the agent knows the folder when the head answers. */
 static void send_pushed(struct push_receiver *p, const struct pushed *m)
 {
         if (p->state == PUSH_FETCHING)
@@ -101,7 +101,7 @@ static void look_for_files(struct push_receiver *p, bool take_over)
         }
 }
 
-/* Tells whether the offer brings the manifest that was asked for. */
+/* Whether the offer brings the manifest requested before. */
 static bool is_second_half(const struct push_receiver *p, const struct push_offer *m)
 {
         return p->state == PUSH_FETCHING && m->label.use == p->cache->offer.label.use &&
@@ -119,7 +119,7 @@ void push_receiver_on_offer(void *receiver, const struct frame *f)
                 return;
         }
         if (!is_second_half(p, &m) && (p->state == PUSH_FETCHING || p->offered[m.label.use])) {
-                /* A node gets one push of each use, before the ranks start. */
+                /* A node gets a single push of each use, before the ranks start. */
                 push_offer_finish(&m);
                 refuse_push(p, "files were pushed to this node before");
                 return;
@@ -127,7 +127,7 @@ void push_receiver_on_offer(void *receiver, const struct frame *f)
         p->state = PUSH_FETCHING;
         p->cache = &p->caches[m.label.use];
         p->offered[m.label.use] = true;
-        buf_finish(&p->list); /* the bytes of a list that failed */
+        buf_finish(&p->list); /* the bytes of a failed list */
         file_cache_offer(p->cache, &m);
         p->changed(p->ctx);
         look_for_files(p, false);
@@ -153,7 +153,7 @@ static bool unpack_pieces(const struct push_pack *m, unsigned char *to, size_t l
         return true;
 }
 
-/* Takes the next bytes of the manifest, and looks for the files once it is whole. */
+/* Takes the next bytes of the manifest. After the last byte looks for the files. */
 static void take_manifest(struct push_receiver *p, const struct push_piece *e, const void *data)
 {
         struct push_offer *offer = &p->cache->offer, m = *offer;
@@ -174,7 +174,7 @@ static void take_manifest(struct push_receiver *p, const struct push_piece *e, c
         }
         buf_finish(&p->list);
         m.later = 0;
-        *offer = (struct push_offer){ 0 }; /* @m has its strings */
+        *offer = (struct push_offer){ 0 }; /* @m owns the strings now */
         file_cache_offer(p->cache, &m);
         look_for_files(p, false);
 }

@@ -16,7 +16,7 @@ struct push_pack;
 struct push_receiver;
 struct uplink;
 
-/* @changed is called when the push begins, ends, or has found its folder. @up is borrowed. */
+/* @changed is called when the push begins, ends, or has found the folder. @up is borrowed. */
 struct push_receiver *push_receiver_create(struct uplink *up, void (*changed)(void *ctx),
                                            void *ctx);
 void push_receiver_destroy(struct push_receiver *p); /* closed before */
@@ -35,7 +35,7 @@ bool push_receiver_is_fetching(const struct push_receiver *p);
 /* The folder of the files of a use, borrowed; NULL = nothing was pushed. */
 const char *push_receiver_dir(const struct push_receiver *p, enum push_use use);
 const struct file_cache *push_receiver_cache(const struct push_receiver *p); /* borrowed */
-/* Files of ranks were sent to the head: those in the folder need not be told of. */
+/* Files of ranks were sent to the head: files left in the folder need no warning. */
 void push_receiver_mark_pulled(struct push_receiver *p);
-/* Removes the files unless kept, and warns of what is left. */
+/* Removes the files unless kept, and warns of remaining entries. */
 void push_receiver_close(struct push_receiver *p);

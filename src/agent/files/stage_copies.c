@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Folders are found by their notes, ROOT/ID.keep, in all places of cache_dir(). A folder is in use
- * while its lock is shared. How much a root holds is the sum of its contents, each of which counts
- * once, whatever number of folders link it.
+ * while the folder's lock is shared. The size of a root is the sum of its contents, each counted
+ * once, whatever number of folders link the content.
  */
 #include "agent/files/stage_copies.h"
 
@@ -34,11 +34,11 @@ enum {
 
 /* --- notes ------------------------------------------------------------------------------------ */
 
-/* What ROOT/ID.keep says, one line: use, bytes, files, links, second of the last look, name. */
+/* The line in ROOT/ID.keep: use, bytes, files, links, second of the last count, name. */
 struct note {
         unsigned use;
         uint64_t bytes, files, links;
-        int64_t seen; /* when nothing was missing; seconds since 1970 */
+        int64_t seen; /* last time without a missing file; seconds since 1970 */
         const char *name;
 };
 
@@ -69,7 +69,7 @@ int stage_write_note(const char *root, const char *id, const struct push_offer *
         return write_note(root, id, &n);
 }
 
-/* Reads the note @name of the folder @dir; *@ret_text owns the name. False: there is none. */
+/* Reads the note @name of the folder @dir; *@ret_text owns the name. False: no note. */
 static bool read_note(int dir, const char *name, struct note *ret, char **ret_text)
 {
         int at = 0;
@@ -112,7 +112,7 @@ void stage_mark_used(const char *root, const char *id)
         utimensat(AT_FDCWD, path, NULL, 0);
 }
 
-/* Asks again, because another node that looks at a shared folder holds the lock for a moment. */
+/* Tries again, because another node that reads a shared folder holds the lock for a moment. */
 static bool is_in_use(const char *root, const char *id)
 {
         CLEANUP(free_textp) char *path = xasprintf("%s/%s.lock", root, id);
@@ -126,7 +126,7 @@ static bool is_in_use(const char *root, const char *id)
         return in_use;
 }
 
-/* Fills in @to from the note @name of the folder @dir. False: it is none, or its folder is gone. */
+/* Fills in @to from the note @name of the folder @dir. False: no note, or the folder is gone. */
 static bool read_copy(const char *root, int dir, const char *name, struct staged_copy *to)
 {
         size_t n = strlen(name), tail = strlen(".keep");
