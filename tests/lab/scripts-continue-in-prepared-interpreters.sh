@@ -36,7 +36,7 @@ both() { # NAME CODE ARG...: the same without a hold and in prepared interpreter
 lab_hn hold -H "$H" --warm python3:json,no_such_module
 exits 'a hold whose module is missing' 0
 has 'warns with the number' "$ERR" 'warning[HN641]'
-has 'the node and the reason' "$ERR" "node[001-002]: modules are not imported before the runs: cannot import no_such_module"
+has 'the node and the reason' "$ERR" "cannot prepare interpreters on node[001-002]: cannot import no_such_module"
 has 'and the next step' "$ERR" "; try there: python3 -c 'import json, no_such_module'"
 lab_hn -H "$H" --label none python3 -c 'print(1)'
 is 'and serves runs' "$RC $(sort -u "$OUT")" '0 1'

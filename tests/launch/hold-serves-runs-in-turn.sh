@@ -55,7 +55,7 @@ kill -KILL "$(held pid)"
 finish
 exits 'a killed hold ends its run with 125' 125
 verdict_has 'which is told' "hold $HOLD (pid " ') has ended'
-has 'with a step that does not blame the node' "$ERR" 'help: start again: without the hold the run logs in'
+has 'with a step that does not blame the node' "$ERR" 'help: start again: the run then logs in'
 nothing_left 'nothing is left of both'
 hn "${on[@]}" --label none true
 exits 'the next run starts without it' 0
@@ -139,7 +139,7 @@ ok 'two are gone' wait_for not kill -0 "$more" "$third"
 sleep 2 # their sockets are no longer young ones
 hn hold "${on[@]}"
 exits 'a second hold' 69
-has 'is refused by the name of the first' "$ERR" "error[HN634]: hold $HOLD has the same hosts and settings"
+has 'is refused by the name of the first' "$ERR" "error[HN634]: cannot make a hold: hold $HOLD has the same hosts and settings"
 has 'with the ways to go on' "$ERR" "help: runs on these hosts start on it; hnlaunch release $HOLD ends it"
 start "${on[@]}" --label none sh -c 'echo up; exec sleep 1000.31'
 ok 'ranks are up' wait_for lines_are "$OUT" 2
@@ -147,8 +147,8 @@ run=$(held used_by | tr -d "[]'")
 "$HNLAUNCH" release 2>/dev/null
 "$HNLAUNCH" hold "${on[@]}" >/dev/null 2>"$TMP/again"
 is 'a hold while a released one is in use' $? 69
-has 'tells when that ends' "$TMP/again" "error[HN634]: hold $HOLD of these hosts was released and ends with run $run"
-has 'and how to wait' "$TMP/again" "help: hnlaunch wait $run, and then hnlaunch hold once more"
+has 'tells when that ends' "$TMP/again" "error[HN634]: cannot make a hold: hold $HOLD was released and ends with run $run"
+has 'and how to wait' "$TMP/again" "help: hnlaunch wait $run, and then hnlaunch hold again"
 kill -INT "$PID"
 finish
 ok 'it ends with the run' wait_for no_hold

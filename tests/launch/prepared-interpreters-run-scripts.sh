@@ -174,7 +174,7 @@ with open("shims/" + PYTHON, "w", encoding="utf-8") as f:
     f.write("#!/bin/sh\nPATH=%s:$PATH exec %s \"$@\"\n" % (os.path.dirname(real), real))
 os.chmod("shims/" + PYTHON, 0o755)
 tap.equal("a script that starts a Python", agent.warm(PYTHON, MODULES, env=["PATH=%s/shims:/usr/bin:/bin" % here]),
-          (0, "%s is a program that starts %s: name that one" % (PYTHON, real)))
+          (0, "%s is a program that starts %s: name the latter in --warm" % (PYTHON, real)))
 with open("loud.py", "w", encoding="utf-8") as f:
     f.write("import sys\nprint('from a module')\nprint('error of a module', file=sys.stderr)\n")
 got = warm(PYTHON, [PYTHON, "script.py"], modules=["loud"], prepare={"env": ["PYTHONPATH=" + here]}, cwd=here, env=["PYTHONPATH=" + here])

@@ -354,7 +354,7 @@ program = find_program({b"PATH": os.fsencode(sys.argv[5])} if sys.argv[5] else {
 if sys.version_info < (3, 8):
     refuse("Python %d.%d is older than 3.8" % sys.version_info[:2])
 if not program or not os.path.samefile(program[0], sys.executable):
-    refuse("%s is a program that starts %s: name that one" % (os.fsdecode(word), sys.executable))
+    refuse("%s is a program that starts %s: name the latter in --warm" % (os.fsdecode(word), sys.executable))
 # The output of the import goes to a file: each rank writes a copy of its own.
 for fd in (1, 2):
     captured = os.memfd_create("output")

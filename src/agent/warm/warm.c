@@ -411,8 +411,8 @@ void warm_reaped(struct warm *w, pid_t pid, int status)
         }
         while (w->n && read_slot(w->slots[0]))
                 ;
-        snprintf(text, sizeof(text), "the interpreter ended by %s %d while it imported",
-                 WIFSIGNALED(status) ? "signal" : "exit code",
+        snprintf(text, sizeof(text), "cannot import the modules: the interpreter %s %d",
+                 WIFSIGNALED(status) ? "was killed by signal" : "ended with exit code",
                  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
         refuse_preparation(w, text);
 }

@@ -576,15 +576,17 @@ static int refuse_second(const json_t *answer, struct error *err)
         const char *run = json_string_value(json_array_get(json_object_get(answer, "used_by"), 0));
 
         if (!json_is_true(json_object_get(answer, "released"))) {
-                err_set(err, EADDRINUSE, "hold %s has the same hosts and settings", id);
+                err_set(err, EADDRINUSE,
+                        "cannot make a hold: hold %s has the same hosts and settings", id);
                 err_help(err, "runs on these hosts start on it; hnlaunch release %s ends it", id);
         } else if (run) {
-                err_set(err, EADDRINUSE, "hold %s of these hosts was released and ends with run %s",
-                        id, run);
-                err_help(err, "hnlaunch wait %s, and then hnlaunch hold once more", run);
+                err_set(err, EADDRINUSE,
+                        "cannot make a hold: hold %s was released and ends with run %s", id, run);
+                err_help(err, "hnlaunch wait %s, and then hnlaunch hold again", run);
         } else {
-                err_set(err, EADDRINUSE, "hold %s of these hosts was released and is ending", id);
-                err_help(err, "hnlaunch hold once more");
+                err_set(err, EADDRINUSE, "cannot make a hold: hold %s was released and is ending",
+                        id);
+                err_help(err, "hnlaunch hold again when hnlaunch ps lists it no more");
         }
         err->number = HN_HOLD_EXISTS;
         return -EADDRINUSE;
@@ -713,8 +715,8 @@ static void tell_refusals(struct hold *h)
                 }
                 hosts = hosts_fold(h->config.hosts, same, n);
                 next = format_next_step(h, i, why);
-                log_warning(HN_NOT_WARM, "%s: modules are not imported before the runs: %s; %s",
-                            hosts, why, next);
+                log_warning(HN_NOT_WARM, "cannot prepare interpreters on %s: %s; %s", hosts, why,
+                            next);
         }
         free(same);
 }

@@ -183,7 +183,7 @@ int hold_socket_tell_silent(const char *path, struct error *err)
                          (int)peer.pid, (int)peer.pid);
         } else {
                 err_set(err, ETIME, "a hold of yours does not answer: %s", path);
-                err_help(err, "its process is the one that `ss -xlp` shows with this socket");
+                err_help(err, "`ss -xlp` shows the process of this socket: kill -KILL ends it");
         }
         err->number = HN_HOLD_SILENT;
         return -ETIME;

@@ -195,8 +195,8 @@ static void pass_to_run(struct prepared_agent *a, const void *data, size_t len)
                 return;
         n = MAX(n, 0);
         if (uv_stream_get_write_queue_size(s) + len > UNREAD_MAX) {
-                log_line(LOG_WARN, "a run does not read: its agent on %s is ended",
-                         node_name(a->all, a->node));
+                log_line(LOG_WARN, "ending the agent on %s: its run leaves %d MiB unread",
+                         node_name(a->all, a->node), UNREAD_MAX >> 20);
                 prune_agent(a);
                 return;
         }
@@ -286,7 +286,7 @@ static void refuse_agent(struct prepared_agent *a)
 {
         struct prepared_agents *p = a->all;
 
-        log_line(LOG_WARN, "%s: no agent can be prepared: its greeting is malformed",
+        log_line(LOG_WARN, "cannot prepare an agent on %s: malformed greeting",
                  node_name(a->all, a->node));
         p->v[a->node].tries = TRIES;
         prune_agent(a);
@@ -372,7 +372,7 @@ static void note_agent_end(struct prepared_agent *a, int status, const char *why
         }
         if (!was_spare)
                 return;
-        log_line(LOG_WARN, "%s: no agent can be prepared: %s", node_name(p, i), why);
+        log_line(LOG_WARN, "cannot prepare an agent on %s: %s", node_name(p, i), why);
         p->ops->changed(p->ctx, i);
 }
 
@@ -417,7 +417,7 @@ int prepared_receive(struct prepared_agents *p, size_t i, const struct frame *f,
                          (const char *)m.data);
                 return 0;
         case TUNNEL_ENDED:
-                note_agent_end(a, (int)m.number, "it ends before its greeting");
+                note_agent_end(a, (int)m.number, "the agent ended before its greeting");
                 return 0;
         case TUNNEL_FAILED:
                 snprintf(why, sizeof(why), "%.*s", (int)MIN(m.len, sizeof(why) - 1),

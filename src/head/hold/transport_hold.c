@@ -343,7 +343,7 @@ static void end_hold(struct hold_transport *t)
         give_up_due(h);
         snprintf(why.fact, sizeof(why.fact), "hold %s (pid %d) has ended", h->id, h->pid);
         snprintf(why.help, sizeof(why.help),
-                 "start again: without the hold the run logs in; hnlaunch hold makes a new one");
+                 "start again: the run then logs in; hnlaunch hold makes a new hold");
         for (struct hold_link *l = t->links; l; l = next) {
                 next = l->next;
                 if (l->state != HOLD_LINK_OPEN)

@@ -919,44 +919,43 @@ const struct error_id error_ids[] = {
         /* holds */
         { HN_HOLD_USED,
           "a run uses the hold of these hosts",
-          "A hold of the same hosts and settings is there (`hnlaunch hold`), and another run has at least one of the hosts. "
+          "There is a hold of the same hosts and settings (`hnlaunch hold`), and another run has at least one of the hosts. "
           "A node of a hold serves one run at a time.",
-          "Wait for that run (`hnlaunch wait RUN`), or start beside it with --hold none: then agents are started by a "
-          "login, as without a hold." },
+          "Wait for that run (`hnlaunch wait RUN`), or start beside it with --hold none: the new run then logs in." },
         { HN_NO_HOLD,
           "there is no such hold",
-          "--hold or `hnlaunch release` names a hold that is not there: it has ended after its time without a run, was "
+          "--hold or `hnlaunch release` names a hold that does not exist: the hold has ended after its time without a run, was "
           "released, or is on another machine.",
-          "hnlaunch ps lists your holds. --hold auto takes the hold of the same hosts if there is one." },
+          "hnlaunch ps lists your holds. --hold auto uses a hold of the same hosts, if any." },
         { HN_HOLD_DIFFERS,
           "the hold has other settings or hosts",
-          "--hold names a hold that would start agents in another way than this run: the message names the options and "
-          "files that differ, or a host that the hold does not have.",
+          "The hold of --hold would start agents in another way than this run, or lacks a host of this run. The message names "
+          "the different options and files, or the host.",
           "Give hold and run the same options, or leave --hold out." },
         { HN_HOLD_SILENT,
           "a hold does not answer",
-          "The process of the hold is there, but does not answer, or refuses the request.",
-          "hnlaunch ps names its process: kill -CONT PID lets a stopped one go on, kill -KILL PID ends it. "
-          "--hold none starts a run without it." },
+          "The process of the hold runs, but does not answer, or refuses the request.",
+          "hnlaunch ps names the process: kill -CONT PID continues a stopped process, kill -KILL PID ends the hold. "
+          "--hold none starts a run without the hold." },
         { HN_HOLD_EXISTS,
-          "a hold of these hosts is there already",
+          "a hold of these hosts exists already",
           "`hnlaunch hold` was given the hosts and settings of another hold of yours.",
-          "Use it, or end it with hnlaunch release." },
+          "Start runs on the same hosts: they use the other hold. Or end that hold with hnlaunch release." },
         { HN_HOLD_SOCKET,
           "a hold cannot listen",
           "The socket where runs find the hold cannot be made in XDG_RUNTIME_DIR, or in /tmp.",
           "Set XDG_RUNTIME_DIR to a folder of your own, or unset it." },
         { HN_HOLD_NO_NODE,
           "all hosts of a hold are this machine",
-          "A hold spares the login to other machines. On this machine a run starts its agent at once.",
+          "A hold saves the login to other machines. On this machine a run starts the agent at once.",
           "Name other hosts, or start the run without a hold." },
         { HN_WARM_VALUE,
           "--warm has no interpreter, no modules, or a malformed name",
           "The value of --warm is an interpreter of Python, a colon, and names of modules with commas between.",
           "Write --warm python3:torch,numpy: the interpreter as in the command of the runs." },
         { HN_NOT_WARM,
-          "modules are not imported before the runs (warning)",
-          "The interpreter that --warm names cannot import the modules on a node, or cannot wait with them: a module has "
+          "interpreters cannot be prepared on a node (warning)",
+          "The interpreter of --warm cannot import the modules on a node, or must not wait after the import: a module has "
           "started a thread, or has opened a GPU. Runs start there as without --warm.",
           "Try the import on the node: python3 -c 'import MODULE'. Leave modules out that start threads or open a GPU. "
           "Where the interpreter is a script, name the Python that it starts." },
