@@ -114,7 +114,7 @@ printf 'changed!' | dd of=file bs=8 seek=1999999 conv=notrunc status=none
 uplink 500mbit
 finish
 exits 'a file that changes meanwhile' 66
-has 'is named' "$ERR" "error[HN237]: --push: $PWD/file has changed since it was hashed"
+has 'is named' "$ERR" "error[HN237]: --push: cannot send $PWD/file: the file has changed since it was hashed"
 ok 'and nothing is left' wait_for nothing_stored
 
 uplink 8mbit

@@ -68,7 +68,7 @@ is 'programs are those of the copy' "$(grep -c '^tool of True$' "$OUT")" 3
 mkfifo "$site/pkg/pipe"
 hnr touch "$LAB_DIR/ran"
 exits 'a pipe that has come since' 66
-has 'is told' "$ERR" "error[HN232]: --venv: $PWD/$site/pkg/pipe is a pipe"
+has 'is told' "$ERR" "error[HN232]: --venv: cannot send $PWD/$site/pkg/pipe: it is a pipe"
 ok 'no rank was started' test ! -e "$LAB_DIR/ran"
 rm "$site/pkg/pipe"
 printf '# more\n' >>"$site/pkg/__init__.py"

@@ -129,7 +129,7 @@ has '... with its name' "$ERR" 'error[HN844]: cannot read the baseline gone.json
 echo '{"v": 7}' >other.json
 check -w n1,n2 --baseline other.json
 exits 'a file of another kind is an error' 65
-has '... too' "$ERR" 'error[HN844]: other.json was not written by hnlaunch check --save'
+has '... too' "$ERR" 'error[HN844]: cannot read the baseline other.json: not written by hnlaunch check --save'
 check -w n1,n2 --save /nowhere/at/all.json
 exits 'a file that cannot be written is an error' 73
 has '... as well' "$ERR" 'error[HN844]: cannot write the baseline to /nowhere/at/all.json: No such file or directory'

@@ -40,7 +40,7 @@ has 'a value that is no size' "$ERR" 'tmp_free: `much` is no size'
 has '... has its place' "$ERR" 'site.ini:4:12'
 has 'an unknown weight' "$ERR" 'thp: `maybe` is not ignore, warn or fail'
 has 'an unknown check' "$ERR" 'unknown key `kernl`'
-has 'a check without a value of the node' "$ERR" 'net.bandwidth has no value to expect'
+has 'a check without a value of the node' "$ERR" 'cannot expect a value of net.bandwidth'
 has '... has its place' "$ERR" 'site.ini:9:1'
 lacks 'no node is asked' "$OUT" reach
 hn check --local 1 --profile nowhere.ini

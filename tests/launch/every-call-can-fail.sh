@@ -41,7 +41,7 @@ mended=(
     'ssh/agent/newfstatat/1/EIO@.lock right'
     'ssh/agent/openat/4/EACCES@run/hnlaunch- right cannot look for dumps of the flight recorder in'
     'ssh/agent/openat/5/EACCES@run/hnlaunch- right remains of the job are left in'
-    'ssh/head/pread64:file/2/EIO@work/rank.sh told work/rank.sh can no longer be read: Input/output error'
+    'ssh/head/pread64:file/2/EIO@work/rank.sh told work/rank.sh: Input/output error'
     'ssh/head/openat/1/EMFILE@known_hosts told known_hosts: Too many open files'
     'ssh/head/sendto:socket/1/ENOBUFS@unix told the remote command ended with exit code 1'
     'ssh/head/sendto:socket/5/ENOBUFS@unix told connection lost (end of stream)'

@@ -26,17 +26,17 @@ wrong() { # NAME CODE HN TEXT ARG...
 }
 wrong 'no such file' 66 HN230 "--push: cannot read $PWD/nothing: No such file" --push nothing
 mkfifo data/pipe
-wrong 'a pipe' 66 HN232 "--push: $PWD/data/pipe is a pipe" --push data
+wrong 'a pipe' 66 HN232 "--push: cannot send $PWD/data/pipe: it is a pipe" --push data
 rm data/pipe
 ln -s / data/root
-wrong 'a link to a folder elsewhere' 66 HN232 "--push: $PWD/data/root is a link to a folder outside" --push data
+wrong 'a link to a folder elsewhere' 66 HN232 "--push: cannot send $PWD/data/root: it is a link to a folder outside" --push data
 ln -sfn gone data/root
 hn plan -w nowhere --push data true
 exits 'a link inside may dangle' 0
 ln -sfn ../../../gone data/root
-wrong 'a link to nothing elsewhere' 66 HN232 "--push: $PWD/data/root is a link to nothing" --push data
+wrong 'a link to nothing elsewhere' 66 HN232 "--push: cannot send $PWD/data/root: it is a link to nothing" --push data
 rm data/root
-wrong 'two things in one place' 66 HN233 "--push: " --push data --push "$TMP/else/data"
+wrong 'two things in one place' 66 HN233 "--push: cannot send " --push data --push "$TMP/else/data"
 has 'both are named' "$ERR" "$TMP/else/data"
 wrong '--push-keep alone' 64 HN704 '--push-keep without --push' --push-keep
 # Root reads everything, so root becomes somebody else.
@@ -78,5 +78,5 @@ for i in {1..9}; do
     ln -s many "many.$i"
     links+=(--push "many.$i")
 done
-wrong 'more files than fit' 66 HN238 '--push: more than 200000 files' --push many "${links[@]}"
+wrong 'more files than fit' 66 HN238 '--push: cannot send more than 200000 files' --push many "${links[@]}"
 done_testing

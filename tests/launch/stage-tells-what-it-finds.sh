@@ -93,7 +93,7 @@ lacks 'and without a program' "$ERR" 'options stand before'
 mkfifo pipe
 stage -w a.invalid pipe
 exits 'a pipe: 66' 66
-has 'is told without an option' "$ERR" "error[HN232]: $PWD/pipe is a pipe"
+has 'is told without an option' "$ERR" "error[HN232]: cannot send $PWD/pipe: it is a pipe"
 nothing_left 'no process is left'
 # What a plan says of it.
 mkdir -p env/bin && touch env/pyvenv.cfg && ln -s "$(python3 -c 'import sys; print(sys.executable)')" env/bin/python

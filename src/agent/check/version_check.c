@@ -54,7 +54,7 @@ static void add_unknown(struct version_search *s, const char *what, const char *
 {
         char why[CHECK_PROBLEM];
 
-        snprintf(why, sizeof(why), "%.100s does not tell its version", path);
+        snprintf(why, sizeof(why), "cannot read the version of %.100s", path);
         add_version(s, what, "", why);
 }
 

@@ -311,11 +311,13 @@ json_t *baseline_read(const char *path, struct error *err)
         }
         j = json_loadb(text, len, 0, &where);
         if (!j) {
-                err_set(err, EINVAL, "%s:%d is no JSON: %s", path, where.line, where.text);
+                err_set(err, EINVAL, "cannot read the baseline %s: line %d is no JSON: %s", path,
+                        where.line, where.text);
         } else if (json_integer_value(json_object_get(j, "v")) != 1 ||
                    !json_is_object(json_object_get(j, "nodes")) ||
                    !json_is_array(json_object_get(j, "pairs"))) {
-                err_set(err, EINVAL, "%s was not written by hnlaunch check --save", path);
+                err_set(err, EINVAL,
+                        "cannot read the baseline %s: not written by hnlaunch check --save", path);
                 json_decref(j);
                 j = NULL;
         }

@@ -286,7 +286,7 @@ static void judge_reach(struct check_report *r, const struct check_rules *rules)
                         to->cause = xasprintf("%s has not answered in time: nothing was checked",
                                               r->nodes[i].host);
                 }
-                count_result(l, to, "reach", "the messages above tell more of these nodes", rules);
+                count_result(l, to, "reach", "the messages above have the reasons", rules);
         }
 }
 

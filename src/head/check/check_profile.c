@@ -187,9 +187,9 @@ static void take_expected(struct profile_reader *r, const char *name, const char
                 strv_env_set(&r->to->expected, name, value);
                 return;
         }
-        diag = diag_add(r->d, HN_CONFIG_KEY, EX_CONFIG, "%s has no value to expect", name);
+        diag = diag_add(r->d, HN_CONFIG_KEY, EX_CONFIG, "cannot expect a value of %s", name);
         mark_profile(r, diag, r->line + strspn(r->line, " \t"), strlen(name));
-        diag_help(diag, "[check] says what its failures and warnings count");
+        diag_help(diag, "set the level of its results in [check]: ignore, warn or fail");
 }
 
 /* Takes a line of [check]. The last of several lines for a check counts. */

@@ -155,10 +155,10 @@ static void refuse_source(struct packing *k, const char *path, int error)
 static void refuse_source_kind(struct packing *k, const char *path, const char *what)
 {
         if (!enough_errors(k))
-                diag_help(diag_add(k->d, HN_PUSH_SPECIAL, EX_NOINPUT, "%s%s is %s", k->option, path,
-                                   what),
+                diag_help(diag_add(k->d, HN_PUSH_SPECIAL, EX_NOINPUT, "%scannot send %s: it is %s",
+                                   k->option, path, what),
                           "remove it, or name the files one by one: only files, folders and links "
-                          "to files can be brought to the nodes");
+                          "to files can be sent");
 }
 
 /* Takes @place and @path over. */
@@ -268,7 +268,7 @@ static void gather_link(struct packing *k, const char *path, const char *place,
         else if (S_ISREG(st.st_mode))
                 add_manifest_item(k, PUSH_FILE, place, path, &st)->mode = S_IFLNK;
         else
-                refuse_source_kind(k, path, "a link to a folder outside of what is pushed");
+                refuse_source_kind(k, path, "a link to a folder outside of the sent folder");
 }
 
 /* Adds a path by kind. Follows a link only if the user has named the link (@follow). */
@@ -349,8 +349,8 @@ static void refuse_clash(struct packing *k, const struct manifest_item *a,
         CLEANUP(free_textp) char *other = manifest_source_path(k->dir, &b->source, place);
 
         diag_help(diag_add(k->d, HN_PUSH_CLASH, EX_NOINPUT,
-                           "%s%s and %s would both be %s on the nodes", k->option, one, other,
-                           place),
+                           "%scannot send %s and %s: both would be %s on the nodes", k->option, one,
+                           other, place),
                   "files outside of the current directory land under their last name: rename one, "
                   "or start in a folder that holds both");
 }
@@ -446,7 +446,7 @@ static void hash_file(struct packing *k, struct manifest_item *it, void *buffer)
                                 it->source.stamped);
         if (r == -ESTALE && !enough_errors(k))
                 diag_help(diag_add(k->d, HN_PUSH_CHANGED, EX_NOINPUT,
-                                   "%s%s changes while it is read", k->option, path),
+                                   "%scannot read %s: the file is being changed", k->option, path),
                           "start again when the file is complete");
         else if (r)
                 refuse_source(k, path, -r);
@@ -613,9 +613,9 @@ static void fill_manifest(struct packing *k, const struct folder_sum *sum, struc
         }
         if (k->n > PUSH_ENTRIES_MAX || p->wire_bytes > PUSH_MANIFEST_MAX)
                 diag_help(diag_add(k->d, HN_PUSH_TOO_MANY, EX_NOINPUT,
-                                   "%smore than %d files, or more than %d MB of names", k->option,
-                                   PUSH_ENTRIES_MAX, PUSH_MANIFEST_MAX >> 20),
-                          "pack them into one file (tar, WebDataset, HDF5) and push that");
+                                   "%scannot send more than %d files, or more than %d MB of names",
+                                   k->option, PUSH_ENTRIES_MAX, PUSH_MANIFEST_MAX >> 20),
+                          "pack the files into one (tar, WebDataset, HDF5) and push that");
 }
 
 /* Returns the beginning of messages. */

@@ -49,7 +49,7 @@ static int set_changed_error(const struct manifest *p, uint32_t entry, struct er
 {
         CLEANUP(free_textp) char *path = find_entry_path(p, entry);
 
-        err_set(err, ESTALE, "%s has changed since it was hashed", path);
+        err_set(err, ESTALE, "cannot send %s: the file has changed since it was hashed", path);
         err->number = HN_PUSH_CHANGED;
         return -ESTALE;
 }
@@ -59,7 +59,7 @@ static int set_read_error(const struct manifest *p, uint32_t entry, int error, s
 {
         CLEANUP(free_textp) char *path = find_entry_path(p, entry);
 
-        err_set(err, error, "%s can no longer be read: %s", path, strerror(error));
+        err_set(err, error, "cannot read %s: %s", path, strerror(error));
         err->number = error == ENOENT ? HN_PUSH_CHANGED : HN_PUSH_UNREADABLE;
         return -error;
 }

@@ -648,7 +648,7 @@ static void tell_findings(struct venv *v)
                   "package without -e, or bring it with --push");
         tell_list(v->d, HN_VENV_LEADS_OUT, &v->rpaths,
                   "--venv: libraries name the folder of the environment",
-                  "their run path may lead to files that a node does not have: bring these with "
+                  "their run path may lead to files that a node lacks: bring these files with "
                   "--push, or install them there");
         tell_list(v->d, HN_VENV_SET_USER_ID, &v->set_user_id,
                   "--venv: set-user-ID and set-group-ID files are sent without these rights",

@@ -365,20 +365,20 @@ const struct error_id error_ids[] = {
          * node that stores the files (head/report/report_push.c). */
         { HN_PUSH_MISSING,
           "a file of --push or --stage does not exist",
-          "There is nothing at the path. Paths are relative to the current directory.",
+          "There is no file at the path. Paths are relative to the current directory.",
           "Check the path, and that --push stands before the program." },
         { HN_PUSH_UNREADABLE,
           "a file of --push cannot be read",
-          "The file, or a folder on the way to it, may not be read, or reading it failed.",
-          "Make it readable for you: ls -l PATH." },
+          "You may not read the file, or a folder on the way to the file; or a read failed.",
+          "Make the file readable for you: ls -l PATH." },
         { HN_PUSH_SPECIAL,
           "--push cannot push a file of this kind",
-          "Only files, folders and links to files can be brought to the nodes. Pipes, sockets, devices, links to folders elsewhere "
-          "and links that lead nowhere cannot.",
-          "Push a folder that does not have it." },
+          "Only files, folders and links to files can be sent. Pipes, sockets, devices, links to folders elsewhere and links "
+          "to nothing cannot.",
+          "Remove it from the folder, or push the files of the folder one by one." },
         { HN_PUSH_CLASH,
           "two files of --push would have the same path on the nodes",
-          "What lies outside of the current directory lands under its last name, and two files have the same one.",
+          "Files outside of the current directory land under their last name, and two files have the same last name.",
           "Rename one of them, or push a folder that has both." },
         { HN_PUSH_NOT_STORED,
           "the pushed files cannot be stored on a node",
@@ -392,17 +392,17 @@ const struct error_id error_ids[] = {
           "Make room there (hnlaunch stage --gc), or name a larger file system in HNLAUNCH_STAGE_DIR of the node." },
         { HN_PUSH_DAMAGED,
           "a pushed file arrived damaged",
-          "The SHA-256 of the bytes that arrived differs from that of the bytes that were sent.",
-          "Start again. If it comes back, suspect the memory or the disk of the node." },
+          "The SHA-256 of the received bytes differs from the SHA-256 of the sent bytes.",
+          "Start again. If the error comes back, suspect the memory or the disk of the node." },
         { HN_PUSH_CHANGED,
           "a pushed file changed while it was read",
-          "Size or contents of the file changed between the first look at it and its transfer.",
-          "Start again when no program writes to it." },
+          "Size or contents of the file changed between the search for files and the transfer.",
+          "Start again when no program writes to the file." },
         { HN_PUSH_TOO_MANY,
           "--push names too many files",
-          "The files are more than one launch can push, or their names take too much memory. The message has the "
+          "A launch cannot push as many files, or the names of the files take too much memory. The message has the "
           "limits.",
-          "Pack them into one file (tar, WebDataset, HDF5) and push that." },
+          "Pack the files into one (tar, WebDataset, HDF5) and push that." },
         { HN_NOT_PUSHED,
           "an argument names a file that is not pushed (warning)",
           "With --push the ranks start among the pushed files on the nodes, and a file that an argument names is "
@@ -509,7 +509,7 @@ const struct error_id error_ids[] = {
         /* One machine under several names, then faults of nodes and programs of a running job. */
         { HN_SAME_MACHINE,
           "one machine has several names in the list",
-          "Hosts turned out to be one machine (one boot, one network namespace), so its GPUs would be used twice.",
+          "Hosts are one machine (one boot, one network namespace), so the GPUs would be used twice.",
           "Keep one of the names, or use --oversubscribe." },
         { HN_NODE_LOST,
           "a node was lost",
@@ -537,9 +537,9 @@ const struct error_id error_ids[] = {
           "Start programs of Open MPI with its mpirun; leave out --mpi none for others." },
         { HN_FILES_LEFT,
           "files of the job are left on a node (warning)",
-          "Ranks wrote files beside pushed ones, which are never removed; or a file or folder of the job cannot be "
-          "removed, for the reason in the message. Neither changes the exit code.",
-          "Save what you need, and remove the folder that the message names when none of your jobs runs on the node. "
+          "Ranks wrote files beside pushed files, and such files are never removed; or a file or folder of the job cannot be "
+          "removed, for the reason in the message. The exit code stays.",
+          "Save your files, and remove the folder named in the message when none of your jobs runs on the node. "
           "Ranks should write their files outside of the pushed folder." },
         { HN_ROLE_NODES,
           "the roles need other nodes than there are",
@@ -668,7 +668,7 @@ const struct error_id error_ids[] = {
         { HN_START_PROGRAM,
           "the program of --start-with cannot be started",
           "The first word of the command is not in PATH here, or is not an executable file.",
-          "Name it with its path, or load the module that has it. --start-with ssh logs in by ssh." },
+          "Name the program with its path, or load the module with the program. --start-with ssh logs in by ssh." },
         { HN_NO_JOB_OF_MANAGER,
           "--start-with names a manager, but hnlaunch runs in none of its jobs",
           "The variable of the manager (SLURM_JOB_ID, PE_HOSTFILE) is not set. ssh, sudo and env -i lose it.",
@@ -868,9 +868,9 @@ const struct error_id error_ids[] = {
         /* fitness of nodes */
         { HN_UNFIT_NODES,
           "nodes are not fit for the job",
-          "With --preflight a check of a node failed before the ranks started, and no spare host could take its place, or "
-          "--on-bad-node stop was given. A row names the check, the nodes, what they have and what is expected.",
-          "Repair the node, or leave it out with --exclude; --spares N keeps hosts that take the place of such nodes. "
+          "With --preflight a check of a node failed before the ranks started, and no spare host could replace the node, or "
+          "--on-bad-node stop was given. A row names the check, the nodes, their value and the expected value.",
+          "Repair the node, or leave the node out with --exclude; --spares N keeps hosts that replace such nodes. "
           "`hnlaunch check` with the same options shows all checks." },
         { HN_ODD_NODES,
           "nodes are not as they should be (warning)",
@@ -879,21 +879,21 @@ const struct error_id error_ids[] = {
           "`hnlaunch check` with the same options shows all checks and the next steps." },
         { HN_VENV_NOT_ONE,
           "the folder of --venv is not a virtual environment",
-          "There is no such folder, or it has no pyvenv.cfg, or its bin/python leads nowhere.",
-          "Name the folder that python -m venv or uv venv has made." },
+          "The folder does not exist, or has no pyvenv.cfg, or its bin/python leads nowhere.",
+          "Name the folder made by python -m venv or uv venv." },
         { HN_VENV_CONDA,
           "the folder of --venv is an environment of conda",
-          "Files of such an environment have its place in them, so a copy elsewhere does not work.",
+          "Files of such an environment have the path of the environment in them, so a copy elsewhere does not work.",
           "Make a virtual environment with its Python (python -m venv DIR), or unpack it with conda-pack on the nodes." },
         { HN_VENV_LEADS_OUT,
           "the environment of --venv leads to files outside of it (warning)",
-          "An editable install, a .pth file or a link names a path outside, which is not sent; or a library has the "
-          "path of the environment in it. The message has the files.",
+          "An editable install, a .pth file or a link names a path outside, which is not sent; or a library names the path "
+          "of the environment. The message has the files.",
           "Install the package without -e, or bring the files with --push." },
         { HN_VENV_NO_PYTHON,
           "a node does not have the Python of the environment",
-          "A virtual environment uses the Python that made it, from outside of the environment. On the node there is "
-          "no file at this path, or another one: its size or its SHA-256 differs.",
+          "A virtual environment uses the Python that made it, from outside of the environment. The node has no file at this "
+          "path, or a file of another size or SHA-256.",
           "Add --stage with the folder of the Python (PREFIX of PREFIX/bin/python3), which sends this Python along. Or install the same "
           "Python at the same path, or make the environment with a Python that all nodes have." },
         { HN_VENV_OTHER_MACHINE,
@@ -906,16 +906,16 @@ const struct error_id error_ids[] = {
           "Install a program that needs other rights on the nodes." },
         { HN_STAGE_NO_PLACE,
           "a node has no folder for staged files",
-          "None of HNLAUNCH_STAGE_DIR, /tmp, /var/tmp and the cache folder of the node can be written to, or the folder "
+          "hnlaunch can write to none of HNLAUNCH_STAGE_DIR, /tmp, /var/tmp and the cache folder of the node, or the folder "
           "hnlaunch-stage-UID there is a link or belongs to another user, or programs cannot be run there (noexec). "
-          "The message has the first of them with the reason.",
+          "The message has the first of these folders with the reason.",
           "Name a folder of your own in HNLAUNCH_STAGE_DIR of the node." },
         { HN_PUSH_SLOW,
           "a node gets its files much more slowly than the others (warning)",
           "All other nodes have the files of --push, --stage or --venv, and the job waits for this one. Its network or "
           "its disk is slow, or its agent does not run.",
-          "Leave the node out (--exclude), or name spare hosts with --spares: one of them then takes the place of a node "
-          "that would take longer than all others together." },
+          "Leave the node out (--exclude), or name spare hosts with --spares: a spare host then replaces a node that would "
+          "take longer than all others together." },
         /* holds */
         { HN_HOLD_USED,
           "a run uses the hold of these hosts",
@@ -1244,7 +1244,7 @@ const struct error_id error_ids[] = {
           "the baseline of a check cannot be read or written",
           "The file of --baseline is missing, may not be read, or was not written by `hnlaunch check --save`; or the file "
           "of --save cannot be written.",
-          "Check the path and its permissions; hnlaunch check --pairs --save FILE writes a baseline." },
+          "Check the path and the permissions; hnlaunch check --pairs --save FILE writes a baseline." },
         { HN_OUTPUT_LOST,
           "output of ranks is missing in the log folder",
           "Writing to files of the log folder failed: the file system is full, or an error occurred. The ranks and "

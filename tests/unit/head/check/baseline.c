@@ -279,10 +279,10 @@ TEST(only_files_of_save_are_read)
         struct error err;
         json_t *j;
 
-        expect_refused("not JSON", ":1 is no JSON: ");
-        expect_refused("{\"v\": 2, \"nodes\": {}, \"pairs\": []}", "was not written by");
-        expect_refused("{\"v\": 1, \"nodes\": [], \"pairs\": []}", "was not written by");
-        expect_refused("[]", "was not written by");
+        expect_refused("not JSON", ": line 1 is no JSON: ");
+        expect_refused("{\"v\": 2, \"nodes\": {}, \"pairs\": []}", ": not written by");
+        expect_refused("{\"v\": 1, \"nodes\": [], \"pairs\": []}", ": not written by");
+        expect_refused("[]", ": not written by");
         assert_null(baseline_read("/nowhere/at/all", &err));
         assert_string_equal(err.text,
                             "cannot read the baseline /nowhere/at/all: No such file or directory");

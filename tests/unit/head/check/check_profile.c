@@ -87,7 +87,7 @@ TEST(mistakes_are_told_with_their_place)
         expect_error("[check]\nthq = warn\n", HN_CONFIG_KEY, 2, "unknown key `thq`");
         expect_error("[expect]\ngpu = 8\n", HN_CONFIG_KEY, 2, "unknown key `gpu`");
         expect_error("[expect]\n net.peers = 5 peers\n", HN_CONFIG_KEY, 2,
-                     "net.peers has no value to expect");
+                     "cannot expect a value of net.peers");
         assert_diag_has(&diags, "site.ini:2:2");
         assert_true(parse("[check]\nnet.peers = warn\n"));
         expect_error("[expect]\ngpu.driver\n", HN_CONFIG_LINE, 2,
