@@ -356,7 +356,7 @@ static void each_entry(const char *root, const char *folder,
                 closedir(dir);
 }
 
-static void take_ib_port(struct ib_state *s, const char *root, const char *ports, const char *name)
+static void add_ib_port(struct ib_state *s, const char *root, const char *ports, const char *name)
 {
         CLEANUP(free_textp) char *port = xasprintf("%s/%s", ports, name);
         /* "/sys/class/infiniband/mlx5_0/ports" and "1" make "mlx5_0/1". */
@@ -367,12 +367,12 @@ static void take_ib_port(struct ib_state *s, const char *root, const char *ports
         read_ib_port(s, root, port, label);
 }
 
-static void take_ib_device(struct ib_state *s, const char *root, const char *folder,
-                           const char *name)
+static void add_ib_device(struct ib_state *s, const char *root, const char *folder,
+                          const char *name)
 {
         CLEANUP(free_textp) char *ports = xasprintf("%s/%s/ports", folder, name);
 
-        each_entry(root, ports, take_ib_port, s);
+        each_entry(root, ports, add_ib_port, s);
 }
 
 /* Whether inactive ports are a fault depends on the other nodes, so both numbers go to the head. */
@@ -381,7 +381,7 @@ static void check_infiniband(struct checked *m, const char *root)
         struct ib_state s = { 0 };
         char text[CHECK_VALUE];
 
-        each_entry(root, "/sys/class/infiniband", take_ib_device, &s);
+        each_entry(root, "/sys/class/infiniband", add_ib_device, &s);
         if (!s.ports) {
                 checked_add(m, "ib.ports", "none", "");
                 checked_add(m, "ib.errors", "", "no InfiniBand or RoCE device");

@@ -116,7 +116,7 @@ static void fail_nccl(struct pair_peer *p, const char *why)
 
 /* The rate counts behind the first bytes, unless no more bytes came: at the first bytes, sent bytes
  * were still under way. */
-static void take_received(struct pair_peer *p, size_t n)
+static void count_received(struct pair_peer *p, size_t n)
 {
         int64_t now = clock_ns();
 
@@ -144,7 +144,7 @@ static void on_report_due(uv_timer_t *t)
                 if (p->step == SENDING)
                         p->result->sent = pair_sender_rate(&p->sender);
                 if (p->step == RECEIVING)
-                        take_received(p, 0);
+                        count_received(p, 0);
                 if (p->step == HELPED)
                         fail_nccl(p, "NCCL has not answered in time");
                 else
@@ -199,7 +199,7 @@ static void on_sending_over(struct pair_sender *s, int status)
 
 /* A single byte is under way at a time, so each read is a round trip. The result begins with the
  * time of the probe, and only becomes shorter. */
-static void take_echo(struct pair_peer *p)
+static void receive_echo(struct pair_peer *p)
 {
         int64_t us = (clock_ns() - p->since_ns) / 1000;
 
@@ -262,7 +262,7 @@ static void on_peer_read(uv_stream_t *s, ssize_t n, const uv_buf_t *to UNUSED)
         if (n < 0) {
                 end_peer(p, p->step == RECEIVING && n == UV_EOF && p->taken ? 0 : ECONNRESET);
         } else if (p->step == RECEIVING) {
-                take_received(p, (size_t)n);
+                count_received(p, (size_t)n);
         } else if (p->step == GREETING) {
                 p->taken += (uint64_t)n;
                 if (p->taken < HALF)
@@ -274,7 +274,7 @@ static void on_peer_read(uv_stream_t *s, ssize_t n, const uv_buf_t *to UNUSED)
                 p->step = ECHOING;
                 send_word(p, (char[]){ "." }, 1);
         } else if (p->step == ECHOING && n) {
-                take_echo(p);
+                receive_echo(p);
         }
 }
 

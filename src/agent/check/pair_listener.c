@@ -142,7 +142,7 @@ static void on_pair_alloc(uv_handle_t *h, size_t suggested UNUSED, uv_buf_t *ret
 }
 
 /* Compares the whole greeting: an answer to a part would reveal how many letters are right. */
-static void take_pair_greeting(struct pair_conn *c, size_t n)
+static void check_pair_greeting(struct pair_conn *c, size_t n)
 {
         struct pair_listener *l = c->listener;
 
@@ -169,7 +169,7 @@ static void give_to_helper(struct pair_conn *c)
 }
 
 /* Returns the bytes as received. Several bytes of a read get a single write. */
-static void take_echoes(struct pair_conn *c, size_t n)
+static void return_echoes(struct pair_conn *c, size_t n)
 {
         char *from = c->echo + c->taken;
 
@@ -193,9 +193,9 @@ static void on_pair_read(uv_stream_t *s, ssize_t n, const uv_buf_t *to UNUSED)
         else if (n < 0)
                 close_pair_conn(c);
         else if (n > 0 && c->step == GREETING)
-                take_pair_greeting(c, (size_t)n);
+                check_pair_greeting(c, (size_t)n);
         else if (n > 0 && c->step == ECHOING)
-                take_echoes(c, (size_t)n);
+                return_echoes(c, (size_t)n);
 }
 
 /* Closes the oldest silent connection when there are too many: a peer greets at once. */
@@ -263,7 +263,7 @@ static void close_port(struct pair_listener *l)
 
 /* The time of a connection counts from accept() over all steps. A tick of the timer serves all
  * connections, so a limit may be exceeded by LOOK_MS. */
-static void on_pair_look(uv_timer_t *t)
+static void on_pair_tick(uv_timer_t *t)
 {
         struct pair_listener *l = t->data;
         int64_t now = clock_ns();
@@ -313,7 +313,7 @@ struct pair_listener *pair_listener_open(uv_loop_t *loop, const struct measure_n
                 return NULL;
         }
         l->until_ns = clock_ns() + LISTEN_MS * INT64_C(1000000);
-        uv_timer_start(&l->timer, on_pair_look, LOOK_MS, LOOK_MS);
+        uv_timer_start(&l->timer, on_pair_tick, LOOK_MS, LOOK_MS);
         return l;
 }
 

@@ -45,7 +45,7 @@ struct script_lines {
         void *ctx;
 };
 
-/* The text is shown on a terminal and in JSON, so take_script_output() has dropped control
+/* The text is shown on a terminal and in JSON, so split_script_output() has dropped control
  * characters. */
 static void end_script_line(struct script_lines *l)
 {
@@ -59,7 +59,7 @@ static void end_script_line(struct script_lines *l)
         l->len = 0;
 }
 
-static void take_script_output(struct script_lines *l, const char *data, size_t n)
+static void split_script_output(struct script_lines *l, const char *data, size_t n)
 {
         for (size_t i = 0; i < n; i++)
                 if (data[i] == '\n')
@@ -79,7 +79,7 @@ static bool read_script_output(struct script_lines *l, int fd, int ms)
                 return true;
         n = read(fd, piece, sizeof(piece));
         if (n > 0)
-                take_script_output(l, piece, (size_t)n);
+                split_script_output(l, piece, (size_t)n);
         return n > 0;
 }
 
@@ -272,7 +272,7 @@ static void add_name_address(struct check_fact *k, const char *address)
 
 /* Lines are "= 3" before the answers for the fourth name, "10.0.0.7 STREAM node007", and "! 2"
  * after a name without an address. */
-static void take_name_line(void *ctx, const char *line)
+static void parse_name_line(void *ctx, const char *line)
 {
         struct name_answers *a = ctx;
         char address[64];
@@ -316,6 +316,6 @@ void names_check(struct checked *m, const struct check_order *o)
         buf_append(&command, "", 1);
         if (o->names.n)
                 run_script_lines(&end, (const char *)buf_data(&command), "/", NAME_MS,
-                                 take_name_line, &a);
+                                 parse_name_line, &a);
         buf_finish(&command);
 }

@@ -50,8 +50,7 @@ static bool is_bytecode(const struct removal *r, const char *name, const struct 
         return r->bytecode && S_ISREG(st->st_mode) && n > tail && !strcmp(name + n - tail, ".pyc");
 }
 
-static void look_at_entry(struct removal *r, int dir UNUSED, const char *name,
-                          const struct stat *st)
+static void note_entry(struct removal *r, int dir UNUSED, const char *name, const struct stat *st)
 {
         r->left.foreign |= !S_ISDIR(st->st_mode) && !S_ISLNK(st->st_mode) && !is_pushed(st) &&
                            !is_bytecode(r, name, st);
@@ -135,7 +134,7 @@ static void remove_tree(struct removal *r, const char *tree)
 {
         static const int how = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
-        walk_folder(r, open(tree, how), look_at_entry);
+        walk_folder(r, open(tree, how), note_entry);
         /* An error may hide files of ranks. */
         r->all = !r->left.foreign && !r->left.error;
         /* The second walk notes the remaining entries anew. */
@@ -267,7 +266,7 @@ static bool has_files_of_ranks(const char *root, const char *id)
         CLEANUP(free_textp) char *tree = xasprintf("%s/%s", root, id);
         struct removal r = { .bytecode = true };
 
-        walk_folder(&r, open(tree, how), look_at_entry);
+        walk_folder(&r, open(tree, how), note_entry);
         return r.left.foreign || (r.left.error && access(tree, F_OK) == 0);
 }
 
@@ -316,7 +315,7 @@ void cache_count(const char *root, const char *id, uint64_t *ret_files, uint64_t
         CLEANUP(free_textp) char *tree = xasprintf("%s/%s", root, id);
         struct removal r = { 0 };
 
-        walk_folder(&r, open(tree, how), look_at_entry);
+        walk_folder(&r, open(tree, how), note_entry);
         *ret_files = r.files;
         *ret_links = r.links;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * take_step() sends one message: a part of the open file, the next entry of the innermost open
+ * send_step() sends one message: a part of the open file, the next entry of the innermost open
  * folder, the next path of the order, or the end. @levels has the open folders from the path of the
  * order down to the entry.
  */
@@ -286,7 +286,7 @@ static void begin_item(struct pull_sender *s, struct uplink *up)
 }
 
 /* A single message per step, so that the caller can stop when the uplink is full. */
-static void take_step(struct pull_sender *s, struct uplink *up)
+static void send_step(struct pull_sender *s, struct uplink *up)
 {
         if (s->fd >= 0) {
                 send_bytes(s, up);
@@ -314,7 +314,7 @@ void pull_sender_turn(struct pull_sender *s, struct uplink *up)
         if (s->busy && up->lost) /* the head is gone */
                 pull_sender_stop(s);
         while (s->busy && !uplink_full(up))
-                take_step(s, up);
+                send_step(s, up);
         if (s->busy && !uv_is_active((uv_handle_t *)&s->again))
                 uv_timer_start(&s->again, on_again, AGAIN_MS, 0);
 }

@@ -79,7 +79,7 @@ static int check_python(const struct file_cache *c, struct pushed *ret)
 
 /* Answers an OFFER or a LOOK: PUSHED, WANT with the missing contents, WANT with the node that
  * fetches for all, or WANT without either: the manifest is missing. */
-static void look_for_files(struct push_receiver *p, bool take_over)
+static void answer_offer(struct push_receiver *p, bool take_over)
 {
         struct push_want want = { .holder = PUSH_NO_NODE };
         struct pushed failure;
@@ -130,7 +130,7 @@ void push_receiver_on_offer(void *receiver, const struct frame *f)
         buf_finish(&p->list); /* the bytes of a failed list */
         file_cache_offer(p->cache, &m);
         p->changed(p->ctx);
-        look_for_files(p, false);
+        answer_offer(p, false);
 }
 
 void push_receiver_on_look(void *receiver, const struct frame *f)
@@ -141,7 +141,7 @@ void push_receiver_on_look(void *receiver, const struct frame *f)
         if (push_look_decode(&m, f, NULL) < 0 || p->state != PUSH_FETCHING)
                 refuse_push(p, "nothing was offered");
         else
-                look_for_files(p, m.take_over);
+                answer_offer(p, m.take_over);
 }
 
 /* Fills @to with the @len bytes of a PACK. Files have a hash of their own. False: damaged. */
@@ -154,7 +154,7 @@ static bool unpack_pieces(const struct push_pack *m, unsigned char *to, size_t l
 }
 
 /* Takes the next bytes of the manifest. After the last byte looks for the files. */
-static void take_manifest(struct push_receiver *p, const struct push_piece *e, const void *data)
+static void receive_manifest(struct push_receiver *p, const struct push_piece *e, const void *data)
 {
         struct push_offer *offer = &p->cache->offer, m = *offer;
         unsigned char sha[PUSH_SHA];
@@ -176,7 +176,7 @@ static void take_manifest(struct push_receiver *p, const struct push_piece *e, c
         m.later = 0;
         *offer = (struct push_offer){ 0 }; /* @m owns the strings now */
         file_cache_offer(p->cache, &m);
-        look_for_files(p, false);
+        answer_offer(p, false);
 }
 
 void push_receiver_take(struct push_receiver *p, const struct push_pack *m)
@@ -193,7 +193,7 @@ void push_receiver_take(struct push_receiver *p, const struct push_pack *m)
                 return;
         }
         if (list) {
-                take_manifest(p, m->pieces, bytes);
+                receive_manifest(p, m->pieces, bytes);
                 return;
         }
         for (uint32_t i = 0; i < m->n; i++) {

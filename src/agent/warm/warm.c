@@ -158,7 +158,7 @@ static void on_slot_ready(struct warm *w, struct warm_slot *s, const char *text)
 }
 
 /* Tells -v how the ranks run, when all slots have answered. */
-static void on_rank_told(struct warm *w, struct warm_slot *s, const char *why)
+static void on_rank_answer(struct warm *w, struct warm_slot *s, const char *why)
 {
         if (s->state != SLOT_TAKEN)
                 return;
@@ -194,9 +194,9 @@ static bool read_slot(struct warm_slot *s)
         if (n > 0 && *text == 'R') {
                 on_slot_ready(w, s, text + 1);
         } else if (n > 0 && *text == 'W') {
-                on_rank_told(w, s, NULL);
+                on_rank_answer(w, s, NULL);
         } else if (n > 2 && *text == 'C') {
-                on_rank_told(w, s, text + 2);
+                on_rank_answer(w, s, text + 2);
         } else if (n > 2 && *text == 'E') {
                 refuse_preparation(w, text + 2);
         } else {

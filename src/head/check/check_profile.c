@@ -4,7 +4,7 @@
  * levels stay texts by the name of the check; limits become numbers, in bytes, seconds or as
  * written.
  *
- * take_profile_line() cuts a line in place; messages mark a place in a copy of the line.
+ * parse_profile_line() cuts a line in place; messages mark a place in a copy of the line.
  */
 #include "head/check/check_profile.h"
 
@@ -108,7 +108,7 @@ static void mark_profile(const struct profile_reader *r, struct diag *diag, cons
         diag_source(diag, r->number, r->line, col, (int)len, '^', NULL);
 }
 
-static void take_section(struct profile_reader *r, const char *text)
+static void parse_section(struct profile_reader *r, const char *text)
 {
         static const char *const names[] = { "", "[limit]", "[expect]", "[check]" };
         struct diag *diag;
@@ -147,7 +147,8 @@ static struct diag *refuse_profile_value(struct profile_reader *r, const char *k
 
 /* Takes a line of [limit]. @at: the value within r->line. A wrong value leaves the limit undefined:
  * the caller drops the profile. */
-static void take_limit(struct profile_reader *r, const char *key, const char *value, const char *at)
+static void parse_limit_line(struct profile_reader *r, const char *key, const char *value,
+                             const char *at)
 {
         const char *keys[CHECK_LIMITS], *near;
         size_t i = 0;
@@ -178,8 +179,8 @@ static void take_limit(struct profile_reader *r, const char *key, const char *va
 }
 
 /* Takes a line of [expect]. Refuses results that are no fact of a node, such as bandwidth. */
-static void take_expected(struct profile_reader *r, const char *name, const char *value,
-                          bool is_fact)
+static void parse_expected_line(struct profile_reader *r, const char *name, const char *value,
+                                bool is_fact)
 {
         struct diag *diag;
 
@@ -193,7 +194,8 @@ static void take_expected(struct profile_reader *r, const char *name, const char
 }
 
 /* Takes a line of [check]. The last of several lines for a check counts. */
-static void take_move(struct profile_reader *r, const char *name, const char *value, const char *at)
+static void parse_move_line(struct profile_reader *r, const char *name, const char *value,
+                            const char *at)
 {
         if (!strcmp(value, "ignore") || !strcmp(value, "warn") || !strcmp(value, "fail"))
                 strv_env_set(&r->to->moves, name, value);
@@ -203,7 +205,7 @@ static void take_move(struct profile_reader *r, const char *name, const char *va
 
 /* Takes "key = value"; @line is changed, and has the text of r->line. A # behind a value belongs to
  * the value. */
-static void take_profile_line(struct profile_reader *r, char *line)
+static void parse_profile_line(struct profile_reader *r, char *line)
 {
         char *key = line + strspn(line, " \t"), *eq = strchr(key, '='), *value, *end;
         bool is_fact;
@@ -214,7 +216,7 @@ static void take_profile_line(struct profile_reader *r, char *line)
         if (!*key || *key == '#' || *key == ';')
                 return;
         if (*key == '[') {
-                take_section(r, key);
+                parse_section(r, key);
                 return;
         }
         if (!eq || eq == key) {
@@ -236,13 +238,13 @@ static void take_profile_line(struct profile_reader *r, char *line)
         if (r->section == SECTION_NONE)
                 refuse_profile_key(r, key, "a profile has [limit], [expect] and [check]");
         else if (r->section == SECTION_LIMIT)
-                take_limit(r, key, value, r->line + (value - line));
+                parse_limit_line(r, key, value, r->line + (value - line));
         else if (!r->has_check(key, &is_fact))
                 refuse_profile_key(r, key, "hnlaunch-check(1) lists the checks");
         else if (r->section == SECTION_EXPECT)
-                take_expected(r, key, value, is_fact);
+                parse_expected_line(r, key, value, is_fact);
         else
-                take_move(r, key, value, r->line + (value - line));
+                parse_move_line(r, key, value, r->line + (value - line));
 }
 
 bool check_profile_parse(struct check_profile *p, const char *path, const char *text,
@@ -258,7 +260,7 @@ bool check_profile_parse(struct check_profile *p, const char *path, const char *
 
                 r.number++;
                 r.line = copy;
-                take_profile_line(&r, line);
+                parse_profile_line(&r, line);
         }
         return diags_errors(d) == before;
 }

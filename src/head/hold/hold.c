@@ -311,7 +311,7 @@ static bool is_word_prepared(const struct hold *h, const char *program)
         return h->config.warm && program && !strcmp(program, h->config.warm->word);
 }
 
-static void tell_agent_end(struct hold *h, size_t i, const struct link_failure *why);
+static void send_agent_end(struct hold *h, size_t i, const struct link_failure *why);
 
 /* Reports the end of an agent in the words of ssh, as the end of an agent started by a login is
  * reported. */
@@ -328,7 +328,7 @@ static void on_agent_ended(void *ctx, size_t i, uint64_t run, int status)
                 snprintf(why.fact, sizeof(why.fact), "the remote command ended with exit code %d",
                          WEXITSTATUS(status));
         if (user && user->number == run)
-                tell_agent_end(ctx, i, &why);
+                send_agent_end(ctx, i, &why);
 }
 
 /* Whether the run of a client is over, although the end was not noticed yet. */
@@ -695,7 +695,7 @@ static char *format_next_step(const struct hold *h, size_t i, const char *why)
 
 /* Warns of each reason once, with the nodes, when the hold is ready; later refusals would repeat
  * the reasons. */
-static void tell_refusals(struct hold *h)
+static void warn_of_refusals(struct hold *h)
 {
         size_t n_hosts = h->config.hosts->n, *same = xcalloc(n_hosts + 1, sizeof(*same));
 
@@ -729,7 +729,7 @@ bool hold_is_ready(struct hold *h)
                 h->n_ready++;
         if (h->n_ready < h->config.hosts->n)
                 return false;
-        tell_refusals(h);
+        warn_of_refusals(h);
         return true;
 }
 
@@ -739,7 +739,7 @@ int hold_receive(struct hold *h, size_t i, const struct frame *f, struct error *
 }
 
 /* Tells the run of node @i how the link to the agent has ended. */
-static void tell_agent_end(struct hold *h, size_t i, const struct link_failure *why)
+static void send_agent_end(struct hold *h, size_t i, const struct link_failure *why)
 {
         send_to_client(h->v[i].user,
                        json_pack("{s:I, s:o, s:i, s:i, s:b}", "lost", (json_int_t)h->v[i].number,
@@ -756,7 +756,7 @@ void hold_lose_node(struct hold *h, size_t i, const struct link_failure *why)
 
         /* The reason first: the end of the stream brings none. */
         if (h->v[i].user && !h->v[i].waits)
-                tell_agent_end(h, i, why ? why : &unknown);
+                send_agent_end(h, i, why ? why : &unknown);
         prepared_lost(h->agents, i);
 }
 

@@ -79,7 +79,7 @@ void held_free(struct held *h)
 }
 
 /* Reads a refusal of the hold. */
-static void take_refusal(const json_t *answer, struct hold_refusal *to)
+static void read_hold_refusal(const json_t *answer, struct hold_refusal *to)
 {
         static const char *const members[] = { [HOLD_USED] = "used",
                                                [HOLD_DIFFERS] = "differs",
@@ -148,7 +148,7 @@ struct held *hold_take(const char *path, const struct hold_run *run, const json_
                 return h;
         }
         if (h->fd >= 0) {
-                take_refusal(answer, ret);
+                read_hold_refusal(answer, ret);
                 snprintf(ret->hold, sizeof(ret->hold), "%s", json_member(answer, "hold"));
         } else if (err.code != ENOENT && err.code != ECONNREFUSED) {
                 ret->why = HOLD_SILENT;
@@ -251,7 +251,7 @@ static ssize_t host_of(const struct held *h, const json_t *number)
 }
 
 /* Takes the next descriptor for host @i. */
-static void take_stream(struct held *h, size_t i)
+static void assign_stream(struct held *h, size_t i)
 {
         int fd;
 
@@ -296,7 +296,7 @@ static void read_hold_line(struct hold_transport *t, const json_t *line)
         {
                 i = host_of(h, number);
                 if (i >= 0)
-                        take_stream(h, (size_t)i);
+                        assign_stream(h, (size_t)i);
         }
         json_array_foreach(json_object_get(line, "absent"), k, number)
         {

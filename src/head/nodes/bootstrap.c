@@ -118,7 +118,7 @@ static size_t find_mark(const struct buf *in, const char *mark, bool *ret_whole)
 }
 
 /* Reads the rest of the line behind the mark at the front of @in. False: the line is incomplete. */
-static bool take_mark_line(struct buf *in, const char *mark, char *to, size_t size)
+static bool read_mark_line(struct buf *in, const char *mark, char *to, size_t size)
 {
         const unsigned char *p = buf_data(in) + strlen(mark);
         const unsigned char *end = memchr(p, '\n', buf_len(in) - strlen(mark));
@@ -206,7 +206,7 @@ enum bootstrap_result bootstrap_feed(struct bootstrap *b, const struct agent_bin
         }
         if (which < 0)
                 return BOOTSTRAP_MORE;
-        if (take_mark_line(in, marks[which], line, sizeof(line)))
+        if (read_mark_line(in, marks[which], line, sizeof(line)))
                 return follow_mark(b, set, marks[which], line, err);
         if (buf_len(in) < LINE_WAIT_MAX)
                 return BOOTSTRAP_MORE;

@@ -19,7 +19,7 @@ static struct buf shared_in;
 
 /* The first frame must be HELLO of the same protocol version. The clock offset begins with the
  * one-way time as the error, until PONGs measure both ways. */
-static void take_node_hello(struct node *n, const struct frame *f)
+static void receive_node_hello(struct node *n, const struct frame *f)
 {
         struct error err;
 
@@ -127,7 +127,7 @@ static void end_node_stream(struct node *n, ssize_t status)
 }
 
 /* Takes a message after HELLO. 0, or negative with @err: malformed, or out of turn. */
-static int take_node_message(struct node *n, const struct frame *f, struct error *err)
+static int receive_node_message(struct node *n, const struct frame *f, struct error *err)
 {
         struct ping pong;
         int r;
@@ -165,8 +165,8 @@ void node_take_input(struct node *n)
         while (io->boot.greeted && !io->closing && !node_is_given_up(n) &&
                (r = frame_peek(&io->in, &f, &err)) > 0) {
                 if (n->state == NODE_GREETING) {
-                        take_node_hello(n, &f);
-                } else if (take_node_message(n, &f, &err) < 0) {
+                        receive_node_hello(n, &f);
+                } else if (receive_node_message(n, &f, &err) < 0) {
                         n->refusal = NODE_MALFORMED;
                         node_break(n, LINK_OTHER, "the agent sent a %s", err.text);
                 }

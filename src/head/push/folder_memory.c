@@ -108,7 +108,7 @@ static bool entries_are_sound(const struct folder_memory *m)
 }
 
 /* Checks the head, and finds the parts behind the head. False: damaged, or of another version. */
-static bool take_folder_file(struct folder_memory *m, const char *file, size_t len)
+static bool parse_folder_file(struct folder_memory *m, const char *file, size_t len)
 {
         struct folder_head *h = &m->head;
         uint64_t sum;
@@ -131,7 +131,7 @@ static bool take_folder_file(struct folder_memory *m, const char *file, size_t l
 static void read_folder_file(struct folder_memory *m)
 {
         if (fd_read_regular(AT_FDCWD, m->path, FILE_MOST, &m->file, &m->len) == 0 &&
-            take_folder_file(m, m->file, m->len))
+            parse_folder_file(m, m->file, m->len))
                 return;
         m->head = (struct folder_head){ 0 };
         free(STEAL(&m->file));
@@ -278,7 +278,7 @@ static bool entries_are_true(const struct folder_memory *m, uint32_t from, uint3
         return dir >= 0;
 }
 
-static void *look_at_entries(void *arg)
+static void *compare_entries(void *arg)
 {
         struct looking *l = arg;
         uint32_t n = (uint32_t)l->m->head.n, i;
@@ -299,9 +299,9 @@ bool folder_memory_is_true(struct folder_memory *m)
                 return false;
         /* This thread compares, too, and alone if no other thread can be started. */
         while (n < LOOKERS - 1 && (uint64_t)(n + 1) * LOOKS < m->head.n &&
-               thread_start(&threads[n], look_at_entries, &l) == 0)
+               thread_start(&threads[n], compare_entries, &l) == 0)
                 n++;
-        look_at_entries(&l);
+        compare_entries(&l);
         while (n)
                 pthread_join(threads[--n], NULL);
         if (atomic_load(&l.differs))

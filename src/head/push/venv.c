@@ -443,7 +443,7 @@ static char *edit_content(void *ctx, const char *place, uint64_t size, size_t *r
 }
 
 /* Notes libraries with the path of the environment: a run path, as a rule. */
-static void look_for_rpath(void *ctx, const char *place, const void *data, size_t len)
+static void note_rpath(void *ctx, const char *place, const void *data, size_t len)
 {
         struct venv *v = ctx;
         size_t n = v->rpaths.n;
@@ -629,8 +629,8 @@ static char *read_config(const char *dir, struct diags *d)
         return text;
 }
 
-static void tell_list(struct diags *d, int id, const struct strv *rows, const char *text,
-                      const char *help)
+static void warn_of_list(struct diags *d, int id, const struct strv *rows, const char *text,
+                         const char *help)
 {
         struct diag *w = rows->n ? diag_warn(d, id, "%s", text) : NULL;
 
@@ -640,19 +640,19 @@ static void tell_list(struct diags *d, int id, const struct strv *rows, const ch
                 diag_help(w, "%s", help);
 }
 
-static void tell_findings(struct venv *v)
+static void warn_of_findings(struct venv *v)
 {
-        tell_list(v->d, HN_VENV_LEADS_OUT, &v->outside,
-                  "--venv: the environment leads to files outside of it",
-                  "they are not sent: ranks find them only where a node has them; install the "
-                  "package without -e, or bring it with --push");
-        tell_list(v->d, HN_VENV_LEADS_OUT, &v->rpaths,
-                  "--venv: libraries name the folder of the environment",
-                  "their run path may lead to files that a node lacks: bring these files with "
-                  "--push, or install them there");
-        tell_list(v->d, HN_VENV_SET_USER_ID, &v->set_user_id,
-                  "--venv: set-user-ID and set-group-ID files are sent without these rights",
-                  "a program that needs them has to be installed on the nodes");
+        warn_of_list(v->d, HN_VENV_LEADS_OUT, &v->outside,
+                     "--venv: the environment leads to files outside of it",
+                     "they are not sent: ranks find them only where a node has them; install the "
+                     "package without -e, or bring it with --push");
+        warn_of_list(v->d, HN_VENV_LEADS_OUT, &v->rpaths,
+                     "--venv: libraries name the folder of the environment",
+                     "their run path may lead to files that a node lacks: bring these files with "
+                     "--push, or install them there");
+        warn_of_list(v->d, HN_VENV_SET_USER_ID, &v->set_user_id,
+                     "--venv: set-user-ID and set-group-ID files are sent without these rights",
+                     "a program that needs them has to be installed on the nodes");
 }
 
 static void finish_venv(struct venv *v)
@@ -675,7 +675,7 @@ int venv_pack(struct manifest *p, const char *dir, const struct strv *staged, co
         };
         struct manifest_edit edit = { .link = edit_link,
                                       .content = edit_content,
-                                      .read = look_for_rpath,
+                                      .read = note_rpath,
                                       .file = note_rights,
                                       .ctx = &v };
         struct hash_memory *memory = watch ? watch->memory : NULL;
@@ -705,7 +705,7 @@ int venv_pack(struct manifest *p, const char *dir, const struct strv *staged, co
                                             "machine has");
         }
         if (r == 0) {
-                tell_findings(&v);
+                warn_of_findings(&v);
                 folder_memory_save(p->memory);
         }
         finish_venv(&v);
