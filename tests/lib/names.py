@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules for names and sizes in src/ that tests/layers.sh checks: each prints its violations, a line each.
 
-usage: names.py statics | structs | fields | private | numbers | options | nested | opaque | openings | pronouns | prove
+usage: names.py statics | exports | structs | fields | private | numbers | options | nested | opaque | openings | pronouns | prove
 
   statics   static functions have at least two words and exist once (exempt: on_* and tick)
+  exports   a function of a header is used outside of its own file, if only by a test (exempt: PUBLIC, and those of macros)
   structs   struct names exist once
   fields    a struct has at most 20 fields (exempt: struct options, the mirror of the option table)
   private   a header *_private.h is included by its own room only, and by at most six files (exempt: launch_private.h, the
@@ -33,7 +34,6 @@ FUNCTION = re.compile(r"^static (?!inline\b)[^=;{}()]*?\b(\w+)\((?:[^;{}]|\n)*?\
 def plain(path):
     """The text of @path without comments, strings and preprocessor lines."""
     text = re.sub(r"/\*.*?\*/|//[^\n]*", "", path.read_text(), flags=re.S)
-    text = re.sub(r"\\bPRINTF\\([^)]*\\)", "", text)
     text = re.sub(r'"(?:\\.|[^"\\\n])*"', '""', text)
     text = re.sub(r"\bPRINTF\([^)]*\)", "", text)
     return re.sub(r"^[ \t]*#(?:\\\n|[^\n])*", "", text, flags=re.M)
@@ -51,6 +51,25 @@ def statics():
             yield f"{name} says not enough: {' '.join(sorted(files))}"
         if len(files) > 1:
             yield f"{name} exists in {' '.join(sorted(files))}"
+
+
+PROTOTYPE = re.compile(r"^(?!static|typedef|extern|PUBLIC)\w[\w *]*?\b(\w+)\([^;{}]*\)[^;{}()]*;", re.M)
+DEFINITION = re.compile(r"^(?!static)\w[\w *]*?\b(\w+)\([^;{}]*\)\s*\{", re.M)
+
+
+def exports():
+    users, home = collections.defaultdict(set), {}
+    for path in [*FILES, *(p for p in pathlib.Path("tests").rglob("*") if p.suffix in (".c", ".h"))]:
+        text = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.S)
+        for word in set(re.findall(r"\w+", text)):
+            users[word].add(path)
+        if path.suffix == ".c" and path in FILES:
+            home.update((name, path) for name in DEFINITION.findall(text))
+    for header in (p for p in FILES if p.suffix == ".h"):
+        text = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.S)
+        for name in PROTOTYPE.findall(text):
+            if name in home and users[name] <= {header, home[name]} and len(re.findall(rf"\b{name}\b", text)) == 1:
+                yield f"{header}: {name}() is used by {home[name].name} alone"
 
 
 def bodies():
@@ -221,7 +240,7 @@ def prove():
                 yield f"{rule.__name__} finds nothing"
 
 
-RULES = {rule.__name__: rule for rule in (statics, structs, fields, private, numbers, options, nested, opaque, openings, pronouns,
+RULES = {rule.__name__: rule for rule in (statics, exports, structs, fields, private, numbers, options, nested, opaque, openings, pronouns,
                                           prove)}
 if __name__ == "__main__":
     for violation in RULES[sys.argv[1]]():
