@@ -153,7 +153,10 @@ TEST(options_of_others_are_answered)
                 char line[128];
                 int r;
 
-                assert_null(option_by_name(f->name));
+                if (option_by_name(f->name))
+                        fail_msg(
+                                "--%s is an option of hnlaunch: its row of option_foreigns must go",
+                                f->name);
                 assert_in_range(f->values, 0, 2);
                 snprintf(line, sizeof(line), "-v --%s%s%s -n 3 -w a p x", f->name,
                          f->values ? " 1" : "", f->values == 2 ? " 2" : "");
