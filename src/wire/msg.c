@@ -316,6 +316,11 @@ const struct launch_rank_ports *launch_order_rank_ports(const struct launch_orde
         return m->n_rank_ports ? &m->rank_ports[r - m->ranks] : NULL;
 }
 
+const struct launch_terminal *launch_order_terminal(const struct launch_order *m, uint32_t rank)
+{
+        return m->terminal.rank == rank ? &m->terminal : NULL;
+}
+
 void launch_order_drop_programs(struct launch_order *m)
 {
         CODEC_ARRAY(&CODEC_FREEING, m->programs, m->n_programs, MAX_PROGRAMS, code_launch_program);

@@ -281,6 +281,8 @@ void launch_order_world_name(const struct launch_order *m, char to[WORLD_NAME_MA
 /* Returns the ports of @r, one of m->ranks; lent. NULL = @m has none. */
 const struct launch_rank_ports *launch_order_rank_ports(const struct launch_order *m,
                                                         const struct launch_rank *r);
+/* Returns the terminal of the rank with this number in the job; lent. NULL = @m gives it pipes. */
+const struct launch_terminal *launch_order_terminal(const struct launch_order *m, uint32_t rank);
 void launch_compat_finish(struct launch_compat *m);
 void launch_order_drop_rank_ports(struct launch_order *m);
 void launch_order_drop_programs(struct launch_order *m);

@@ -252,13 +252,11 @@ static int start_rank(struct rank_world *g, const struct launch_order *l,
         struct worker_setup setup = {
                 .loop = t->deps.loop,
                 .up = t->deps.up,
+                .order = l,
                 .rank = rank,
-                .window = l->window,
                 .argv = &argv,
                 .env = &env,
                 .cwd = *program->cwd ? program->cwd : t->cwd,
-                .fed = rank == l->stdin_rank || l->stdin_rank == MSG_EVERY_RANK,
-                .terminal = rank == l->terminal.rank ? &l->terminal : NULL,
                 .contain = &t->contain,
                 .trace = t->deps.trace,
                 .older_names = common->older_names,
@@ -295,7 +293,7 @@ static int start_rank(struct rank_world *g, const struct launch_order *l,
                 pmi_library_add_env(&env, t->deps.dir->path, l);
         add_pmix_env(g, r->rank, &env);
         set_file_variables(t, &env);
-        if (setup.terminal && *l->terminal.term)
+        if (launch_order_terminal(l, rank) && *l->terminal.term)
                 strv_env_set(&env, "TERM", l->terminal.term);
         ret = prepare_ready(g, r, &program->ready, &setup, &err);
         w = ret == 0 ? worker_start(&setup, &err) : NULL;

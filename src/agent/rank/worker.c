@@ -77,24 +77,33 @@ static void on_output_ended(void *ctx, const struct stream *s)
         w->out[s->number - MSG_STDOUT] = NULL;
 }
 
+/* Whether standard input comes from worker_stdin(). */
+static bool is_fed(const struct worker_setup *s)
+{
+        return s->order->stdin_rank == s->rank || s->order->stdin_rank == MSG_EVERY_RANK;
+}
+
 /* Gives the agent's ends of the pipes away. */
 static int attach_streams(struct worker *w, const struct worker_setup *s, int ours[3])
 {
+        bool has_terminal = launch_order_terminal(s->order, s->rank);
+        bool has_input = has_terminal || is_fed(s);
+
         for (uint8_t i = 0; i < 2; i++) {
-                w->out[i] = stream_open(s->loop, s->up, w->rank, MSG_STDOUT + i, s->window,
+                w->out[i] = stream_open(s->loop, s->up, w->rank, MSG_STDOUT + i, s->order->window,
                                         ours[1 + i], on_output_ended, w);
                 if (!w->out[i])
                         continue;
                 w->out[i]->trace = s->trace;
                 w->out[i]->unwritten = s->unwritten[i];
         }
-        if (s->fed || s->terminal)
+        if (has_input)
                 w->in = stdin_writer_open(s->loop, s->up, w->rank, ours[0]);
         if (w->in)
-                w->in->is_terminal = s->terminal;
-        w->has_terminal = s->terminal;
+                w->in->is_terminal = has_terminal;
+        w->has_terminal = has_terminal;
         ours[0] = ours[1] = ours[2] = -1;
-        return w->out[0] && w->out[1] && (w->in || !(s->fed || s->terminal)) ? 0 : -ENOMEM;
+        return w->out[0] && w->out[1] && (w->in || !has_input) ? 0 : -ENOMEM;
 }
 
 struct worker_child {
@@ -127,6 +136,7 @@ static int enter_worker(void *ctx)
 static bool take_prepared(struct spawning *ret, const struct worker_setup *s, const int fds[3])
 {
         struct warm_rank rank = {
+                .order = s->order,
                 .rank = s->rank,
                 .argv = s->argv,
                 .env = s->env,
@@ -134,7 +144,6 @@ static bool take_prepared(struct spawning *ret, const struct worker_setup *s, co
                 .cwd = s->cwd,
                 .fds = { fds[0] < 0 ? s->null : fds[0], fds[1], fds[2] },
                 .pass = s->pass,
-                .terminal = s->terminal,
                 .apart = s->contain->pidns.keeper,
                 .cgroup = MAX(s->contain->cgroup.folder, 0),
                 .binding = s->binding,
@@ -162,6 +171,7 @@ struct worker *worker_start(const struct worker_setup *s, struct error *err)
 {
         int ours[3] = { -1, -1, -1 }, theirs[3] = { -1, -1, -1 };
         struct worker *w = xcalloc(1, sizeof(*w));
+        const struct launch_terminal *terminal = launch_order_terminal(s->order, s->rank);
         struct worker_child child = { s, -1 };
         struct spawn spawn = {
                 .argv = s->argv->v,
@@ -178,8 +188,8 @@ struct worker *worker_start(const struct worker_setup *s, struct error *err)
         w->program = xstrdup(s->argv->v[0]);
         w->cwd = xstrdup(s->cwd ? s->cwd : "");
         w->spawning.fd = -1;
-        r = s->terminal ? open_rank_terminal(ours, theirs, s->terminal)
-                        : open_pipes(ours, theirs, s->fed);
+        r = terminal ? open_rank_terminal(ours, theirs, terminal)
+                     : open_pipes(ours, theirs, is_fed(s));
         if (r == 0)
                 r = attach_streams(w, s, ours);
         if (r < 0) {
@@ -188,7 +198,7 @@ struct worker *worker_start(const struct worker_setup *s, struct error *err)
                 memcpy(spawn.fds, theirs, sizeof(spawn.fds));
                 if (theirs[0] < 0)
                         spawn.fds[0] = s->null >= 0 ? s->null : SPAWN_NULL;
-                child.terminal = s->terminal ? theirs[0] : -1;
+                child.terminal = terminal ? theirs[0] : -1;
                 if (!take_prepared(&w->spawning, s, theirs))
                         r = spawn_begin(&w->spawning, &spawn, err);
         }

@@ -43,13 +43,12 @@ struct worker {
 struct worker_setup {
         uv_loop_t *loop;
         struct uplink *up;
-        uint32_t rank, window; /* of each output; 0 = MSG_WINDOW */
+        const struct launch_order *order;
+        uint32_t rank;         /* in the job */
         uint32_t unwritten[2]; /* of an earlier process of the rank, off the window */
         const struct strv *argv, *env;
-        const char *cwd;                        /* "" = the agent's */
-        bool fed;                               /* standard input comes from worker_stdin() */
-        const struct launch_terminal *terminal; /* in place of pipes; NULL = none */
-        int pass;                               /* one more descriptor for the process; 0 = none */
+        const char *cwd; /* "" = the agent's */
+        int pass;        /* one more descriptor for the process; 0 = none */
         int null; /* /dev/null, the standard input of a process that gets none; -1 = not open */
         unsigned older_names;     /* of nccl_env_build_all() */
         struct torch_note *torch; /* of the ranks of the node; may be NULL */

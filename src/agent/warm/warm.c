@@ -449,8 +449,8 @@ static int write_texts(const struct warm *w, const struct warm_rank *r)
         if (r->older_names)
                 nccl_env_fit(env, r->older_names, w->torch);
         buf_append(&b, r->cwd ? r->cwd : "", strlen(r->cwd ? r->cwd : "") + 1);
-        buf_printf(&b, "%d%c%d%c%d%c%zu", r->terminal, 0, r->pass, 0,
-                   r->binding ? (int)r->binding->node : NUMA_UNKNOWN, 0, r->argv->n);
+        buf_printf(&b, "%d%c%d%c%d%c%zu", launch_order_terminal(r->order, r->rank) != NULL, 0,
+                   r->pass, 0, r->binding ? (int)r->binding->node : NUMA_UNKNOWN, 0, r->argv->n);
         ret = buf_append(&b, "", 1);
         for (size_t i = 0; i < r->argv->n && ret >= 0; i++)
                 ret = buf_append(&b, r->argv->v[i], strlen(r->argv->v[i]) + 1);

@@ -18,6 +18,7 @@
 #include "agent/core/uplink.h"
 #include "base/error.h"
 #include "base/strv.h"
+#include "wire/msg.h"
 #include "wire/warm_msg.h"
 
 struct warm;
@@ -48,14 +49,14 @@ void warm_reaped(struct warm *w, pid_t pid, int status);
 
 /* All borrowed for the call. */
 struct warm_rank {
-        uint32_t rank;
+        const struct launch_order *order;
+        uint32_t rank; /* in the job */
         const struct strv *argv, *env;
         unsigned older_names;          /* of nccl_env_build_all() */
         const char *cwd;               /* "" = the agent's */
         int fds[3];                    /* standard input, output, error */
         int report;                    /* as of struct spawn: a failing step is written there */
         int pass;                      /* a further descriptor for the process; 0 = none */
-        bool terminal;                 /* @fds is a terminal, for the session of the rank */
         bool apart;                    /* in a process namespace of the rank's own */
         int cgroup;                    /* folder of the control group; 0 = none */
         const struct binding *binding; /* NULL = not bound */
