@@ -10,7 +10,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -132,6 +134,28 @@ static int enter_worker(void *ctx)
         return 0;
 }
 
+/* Does what enter_worker() does, for the process of a prepared interpreter. Its limits are raised
+ * already. 0, or -errno. */
+static int place_prepared(const struct worker_setup *s, pid_t pid)
+{
+        int cgroup = s->contain->cgroup.folder, procs, ret = 0;
+
+        if (cgroup > 0) {
+                char text[16];
+                int n = snprintf(text, sizeof(text), "%d", (int)pid);
+
+                procs = openat(cgroup, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+                if (procs < 0 || write(procs, text, (size_t)n) != n)
+                        ret = -errno;
+                fd_close(procs);
+        }
+        if (ret == 0 && s->binding &&
+            sched_setaffinity(pid, sizeof(s->binding->cpus),
+                              (const cpu_set_t *)(const void *)&s->binding->cpus) < 0)
+                ret = -errno;
+        return ret;
+}
+
 /* Hands the rank over to a prepared interpreter. False: a process is to be started. */
 static bool take_prepared(struct spawning *ret, const struct worker_setup *s, const int fds[3])
 {
@@ -145,8 +169,9 @@ static bool take_prepared(struct spawning *ret, const struct worker_setup *s, co
                 .fds = { fds[0] < 0 ? s->null : fds[0], fds[1], fds[2] },
                 .pass = s->pass,
                 .apart = s->contain->pidns.keeper,
-                .cgroup = MAX(s->contain->cgroup.folder, 0),
-                .binding = s->binding,
+                .node = s->binding ? (int)s->binding->node : NUMA_UNKNOWN,
+                .place = place_prepared,
+                .setup = s,
         };
         int report[2];
         pid_t pid;

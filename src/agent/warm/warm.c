@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -450,7 +449,7 @@ static int write_texts(const struct warm *w, const struct warm_rank *r)
                 nccl_env_fit(env, r->older_names, w->torch);
         buf_append(&b, r->cwd ? r->cwd : "", strlen(r->cwd ? r->cwd : "") + 1);
         buf_printf(&b, "%d%c%d%c%d%c%zu", launch_order_terminal(r->order, r->rank) != NULL, 0,
-                   r->pass, 0, r->binding ? (int)r->binding->node : NUMA_UNKNOWN, 0, r->argv->n);
+                   r->pass, 0, r->node, 0, r->argv->n);
         ret = buf_append(&b, "", 1);
         for (size_t i = 0; i < r->argv->n && ret >= 0; i++)
                 ret = buf_append(&b, r->argv->v[i], strlen(r->argv->v[i]) + 1);
@@ -461,28 +460,6 @@ static int write_texts(const struct warm *w, const struct warm_rank *r)
                 return fd;
         fd_close(fd);
         return -ENOMEM;
-}
-
-/* Moves the slot into the control group and binds the slot: the agent can do both for another
- * process. */
-static int place_process(pid_t pid, const struct warm_rank *r)
-{
-        int procs, ret = 0;
-
-        if (r->cgroup) {
-                char text[16];
-                int n = snprintf(text, sizeof(text), "%d", (int)pid);
-
-                procs = openat(r->cgroup, "cgroup.procs", O_WRONLY | O_CLOEXEC);
-                if (procs < 0 || write(procs, text, (size_t)n) != n)
-                        ret = -errno;
-                fd_close(procs);
-        }
-        if (ret == 0 && r->binding &&
-            sched_setaffinity(pid, sizeof(r->binding->cpus),
-                              (const cpu_set_t *)(const void *)&r->binding->cpus) < 0)
-                ret = -errno;
-        return ret;
 }
 
 static int send_rank(const struct warm_slot *s, const struct warm_rank *r, int texts)
@@ -553,7 +530,7 @@ pid_t warm_take(struct warm *w, const struct warm_rank *r)
                 return 0;
         }
         texts = write_texts(w, r);
-        ret = texts < 0 ? texts : place_process(s->pid, r);
+        ret = texts < 0 ? texts : r->place(r->setup, s->pid);
         if (ret == 0)
                 ret = send_rank(s, r, texts);
         fd_close(texts);

@@ -14,7 +14,6 @@
 #include <sys/types.h>
 #include <uv.h>
 
-#include "agent/bind/binding.h"
 #include "agent/core/uplink.h"
 #include "base/error.h"
 #include "base/strv.h"
@@ -22,6 +21,7 @@
 #include "wire/warm_msg.h"
 
 struct warm;
+struct worker_setup;
 
 struct warm *warm_create(uv_loop_t *loop, struct uplink *up);
 void warm_close(struct warm *w); /* ends the preparation; let the loop turn once more */
@@ -52,14 +52,16 @@ struct warm_rank {
         const struct launch_order *order;
         uint32_t rank; /* in the job */
         const struct strv *argv, *env;
-        unsigned older_names;          /* of nccl_env_build_all() */
-        const char *cwd;               /* "" = the agent's */
-        int fds[3];                    /* standard input, output, error */
-        int report;                    /* as of struct spawn: a failing step is written there */
-        int pass;                      /* a further descriptor for the process; 0 = none */
-        bool apart;                    /* in a process namespace of the rank's own */
-        int cgroup;                    /* folder of the control group; 0 = none */
-        const struct binding *binding; /* NULL = not bound */
+        unsigned older_names; /* of nccl_env_build_all() */
+        const char *cwd;      /* "" = the agent's */
+        int fds[3];           /* standard input, output, error */
+        int report;           /* as of struct spawn: a failing step is written there */
+        int pass;             /* a further descriptor for the process; 0 = none */
+        bool apart;           /* in a process namespace of the rank's own */
+        int node;             /* of preferred memory; NUMA_UNKNOWN = no preference */
+        /* Does what the agent can do for the process of a slot; 0, or -errno. */
+        int (*place)(const struct worker_setup *s, pid_t pid);
+        const struct worker_setup *setup; /* of @place */
 };
 
 /* Hands a rank over to a slot. Returns the pid of the rank; 0 = start the rank in the usual way;
