@@ -38,7 +38,7 @@ is 'with an event each' "$(grep -o '"ev":"run.shrunk".*"ranks":[0-9]' events | c
 
 hn -H hosts "${nodes[@]}" --bad-hosts none --restart auto --min-nodes 3 sh -c "$(deed b c d)"
 exits 'below MIN: 125' 125
-has 'with the hosts that were put out' "$ERR" 'warning[HN317]: no spare host is left, and 2 hosts were put out'
+has 'with the hosts that were put out' "$ERR" 'warning[HN317]: no host is left to take the place of 2 hosts that were put out'
 has 'and the least number' "$ERR" 'note: fewer than 3 nodes would be left'
 has 'each host with its reason' "$ERR" '| c: c or its agent was lost'
 is 'and no attempt on two nodes' "$(attempt 2)" ''

@@ -64,8 +64,8 @@ hn report
 has 'report names the host and the one in its place' "$OUT" 'replaced     n1  n12 takes its place'
 head -n 2 all >hosts
 auto --bad-hosts "$PWD/bad" sh -c "$(rank_one 'kill -SEGV $$')"
-exits 'no spare host is left: 125' 125
-has 'with the hosts that were put out, and why' "$ERR" 'warning[HN317]: no spare host is left, and 1 host was put out'
+exits 'no other host is in the list: 125' 125
+has 'with the hosts that were put out, and why' "$ERR" 'warning[HN317]: no host is left to take the place of 1 host that was put out'
 has 'each in a row' "$ERR" '| b: SIGSEGV of rank 1, a second time on b, without progress'
 is 'it is not noted for later runs: no other host has shown whose fault it is' "$(grep -s '"b"' bad)" ''
 mv all hosts

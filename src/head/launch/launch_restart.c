@@ -365,8 +365,9 @@ int launch_restart_code(struct launch *l, int code)
                 return l->o->drain.requeue_exit;
         if (!r || !r->exhausted)
                 return code;
-        d = diag_warn(&l->diags, HN_NO_SPARE, "no spare host is left, and %zu host%s put out",
-                      r->retired.n, r->retired.n == 1 ? " was" : "s were");
+        d = diag_warn(&l->diags, HN_NO_SPARE,
+                      "no host is left to take the place of %zu host%s put out", r->retired.n,
+                      r->retired.n == 1 ? " that was" : "s that were");
         if (options_min_nodes(l->o))
                 diag_note(d, "fewer than %d nodes would be left", options_min_nodes(l->o));
         for (size_t i = 0; i < r->retired.n; i++)

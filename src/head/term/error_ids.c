@@ -551,7 +551,7 @@ const struct error_id error_ids[] = {
           "A role with --on asks for GPUs, or slots, of a node, and another role has them: each is given once over all roles.",
           "Give the role no GPUs (--gpus-per-rank 0) or the other role fewer ranks, or let both have them: --share-gpus." },
         { HN_NO_SPARE,
-          "no spare host is left (warning)",
+          "no host is left to take the place of one that was put out (warning)",
           "With --restart auto the evidence put a host out, and no unused host of the list has enough slots and GPUs "
           "to take its place; with --nodes MIN:MAX, fewer than MIN nodes would be left. The message lists the hosts that "
           "were put out, and why.",
