@@ -77,5 +77,6 @@ fi
 
 printf 'x' >"$TMP/file"
 XDG_RUNTIME_DIR=$TMP/file hn hold -w other.invalid --ssh-command false
-ok 'a hold that cannot be reached starts nothing' test "$RC" = 69
+exits 'a hold that cannot be reached' 69
+verdict_has 'ends with a last line, as a run' 'hnlaunch: nothing was started  (exit 69)'
 done_testing

@@ -98,6 +98,17 @@ lacks 'and has none to try in vain' "$ERR" 'try there'
 hn release
 ok 'the hold ends, too' wait_for no_hold
 
+printf '#!/bin/sh\nshift\necho $$ >%s/agent\nexec "$@"\n' "$PWD" >with_pid
+chmod +x with_pid
+echo 'import time; open("imports", "w"); time.sleep(99)' >stays.py
+PYTHONPATH=$PWD start hold -w other.invalid:2 --start-with "$PWD/with_pid {host}" --warm python3:stays
+ok 'modules are imported' wait_for test -e imports
+kill -KILL "$(cat agent)"
+finish
+exits 'a hold that loses its node before it is ready' 68
+has 'says so' "$ERR" 'error[HN201]: other.invalid cannot be reached'
+verdict_has 'also in the last line' 'hnlaunch: nothing was started  (exit 68)'
+
 # --- a hold that does not answer, is released twice, or is there already -------------------------------------
 
 hn hold "${on[@]}"

@@ -103,15 +103,17 @@ static bool any_node_held(const struct cluster *c)
 
 bool job_hold_goes_on(struct job_holding *s, enum job_step *ret_step)
 {
+        bool changed = s->failed != s->cluster->failed;
+
+        s->failed = s->cluster->failed;
+        *ret_step = s->over ? JOB_DONE : JOB_NODES_LOST;
+        if (s->over || (changed && !any_node_held(s->cluster)))
+                return false;
         if (!s->told && hold_is_ready(s->hold)) {
                 s->told = true;
                 s->how->ready(s->how->ctx);
         }
-        *ret_step = s->over ? JOB_DONE : JOB_NODES_LOST;
-        if (s->over || s->failed == s->cluster->failed)
-                return !s->over;
-        s->failed = s->cluster->failed;
-        return any_node_held(s->cluster);
+        return true;
 }
 
 struct hold *job_hold_of(struct job_holding *s)

@@ -127,11 +127,7 @@ int launch_hold(struct launch *l)
                           "set XDG_RUNTIME_DIR to a folder of your own, or unset it");
                 return verdict_nothing_started(l, EX_CANTCREAT);
         }
-        if (step == JOB_INTERRUPTED)
-                return launch_end_early(l, step);
-        if (step == JOB_NODES_LOST)
-                return EX_UNAVAILABLE;
-        return 0;
+        return step == JOB_DONE ? 0 : launch_end_early(l, step);
 }
 
 /* --- a run on a hold -------------------------------------------------------------------------- */

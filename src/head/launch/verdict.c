@@ -108,7 +108,8 @@ static void say_nothing_started(const struct launch *l, size_t errors, int code)
                 say("hnlaunch: %s\n", l->end.verdict);
         else if (errors > 1 && code != EX_USAGE)
                 say_last_line(code, "nothing was started: %zu errors", errors);
-        else if (code != EX_USAGE && l->o->command == COMMAND_RUN)
+        else if (code != EX_USAGE &&
+                 (l->o->command == COMMAND_RUN || l->o->command == COMMAND_HOLD))
                 say_last_line(code, "nothing was started");
 }
 
