@@ -107,7 +107,7 @@ static char *describe_hold_state(const json_t *hold)
         if (json_array_size(runs)) {
                 buf_appends(&b, released ? ", then ends" : "");
         } else if (left_ms >= 0) {
-                format_duration(span, sizeof(span), left_ms / 1000 * 1000000);
+                format_duration(span, sizeof(span), left_ms * 1000);
                 buf_printf(&b, "ends in %s", span);
         } else {
                 buf_appends(&b, "waits for runs");
@@ -151,7 +151,7 @@ char *run_holds_table(const json_t *holds)
                 json_int_t ready = json_integer_value(json_object_get(hold, "nodes_ready"));
                 char **cells = text_table_add(&t), span[32], memory[32];
 
-                format_duration(span, sizeof(span), age_of(hold) / 1000000 * 1000000);
+                format_duration(span, sizeof(span), age_of(hold));
                 format_size(memory, sizeof(memory),
                             (uint64_t)json_integer_value(json_object_get(hold, "memory")));
                 cells[HOLD_ID] = xstrdup(json_member(hold, "hold"));
