@@ -22,6 +22,19 @@ void format_duration(char *to, size_t size, int64_t us)
                 snprintf(to, size, "%" PRId64 "h%02" PRId64 "m", s / 3600, s / 60 % 60);
 }
 
+struct format_span format_span(uint64_t ms)
+{
+        struct format_span s;
+
+        if (ms % 1000 == 0 && ms < 600000)
+                snprintf(s.text, sizeof(s.text), "%" PRIu64 "s", ms / 1000);
+        else if (ms % 60000 == 0 && ms < 3600000)
+                snprintf(s.text, sizeof(s.text), "%" PRIu64 "m", ms / 60000);
+        else
+                format_duration(s.text, sizeof(s.text), (int64_t)ms * 1000);
+        return s;
+}
+
 void format_size(char *to, size_t size, uint64_t bytes)
 {
         static const char *const units[] = { "bytes", "kB", "MB", "GB", "TB" };

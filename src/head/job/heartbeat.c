@@ -30,13 +30,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/format.h"
 #include "base/log.h"
 #include "base/macros.h"
 #include "base/memory.h"
 #include "head/job/attempt.h"
 #include "head/job/cluster.h"
 #include "head/nodes/transport_tree.h"
-#include "head/status/rank_table_text.h"
 
 enum {
         BEATS = 6,      /* until a node is silent */
@@ -166,7 +166,7 @@ static void break_silent(struct heartbeat *h, struct node *n, int64_t now)
 
         /* The limit comes a heartbeat early: one that is late then would not come in time. */
         node_break(n, LINK_TIMED_OUT, "silent for %s%s",
-                   rank_span(limit ? MAX(silent_ms, timeout_ms) : silent_ms).text,
+                   format_span(limit ? MAX(silent_ms, timeout_ms) : silent_ms).text,
                    limit ? " (--node-timeout)" : "");
 }
 
@@ -210,7 +210,7 @@ static void add_news(struct silence_news *news, const struct node *n, int64_t ms
 static void tell_news(struct silence_news *news, const char *one, const char *many,
                       const char *more)
 {
-        struct rank_span span = rank_span((uint64_t)news->ms);
+        struct format_span span = format_span((uint64_t)news->ms);
 
         if (news->n == 1)
                 log_line(LOG_WARN, "%s %s %s%s", news->first, one, span.text, more);
@@ -225,7 +225,7 @@ static void tell_silence(struct heartbeat *h)
         uint64_t limit_ms = h->fell_silent.limit_ms;
         char more[80];
 
-        snprintf(more, sizeof(more), "; the limit is %s%s", rank_span(limit_ms).text,
+        snprintf(more, sizeof(more), "; the limit is %s%s", format_span(limit_ms).text,
                  limit_ms == (uint64_t)h->cluster->options->node_timeout_ms ? " (--node-timeout)"
                                                                             : "");
         tell_news(&h->fell_silent, "has been silent for", "have been silent for", more);
@@ -242,13 +242,14 @@ static void notice_silence(struct heartbeat *h, struct node *n, int64_t now)
                 n->silent_ns = n->heard_ns;
                 add_news(&h->fell_silent, n, ms);
                 h->fell_silent.limit_ms = heartbeat_silence_ms(h, n);
-                snprintf(text, sizeof(text), "silent for %s", rank_span((uint64_t)ms).text);
+                snprintf(text, sizeof(text), "silent for %s", format_span((uint64_t)ms).text);
                 cluster_emit(h->cluster, EVENT_NODE_SILENT, n->index, -1, ms, text);
         } else if (n->silent_ns && ms <= told_silence_ms(h, n)) {
                 ms = (n->heard_ns - n->silent_ns) / 1000000;
                 n->silent_ns = 0;
                 add_news(&h->spoke_again, n, ms);
-                snprintf(text, sizeof(text), "heard again after %s", rank_span((uint64_t)ms).text);
+                snprintf(text, sizeof(text), "heard again after %s",
+                         format_span((uint64_t)ms).text);
                 cluster_emit(h->cluster, EVENT_NODE_HEARD, n->index, -1, ms, text);
         }
 }
@@ -379,7 +380,7 @@ bool heartbeat_explains(const struct heartbeat *h, const struct node *lost, stru
         c->node = -1;
         snprintf(c->text, sizeof(c->text),
                  "hnlaunch did not run for %s, and its nodes ended their ranks",
-                 rank_span((uint64_t)ms).text);
+                 format_span((uint64_t)ms).text);
         return true;
 }
 

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/format.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "head/job/attempt.h"
@@ -29,7 +30,6 @@
 #include "head/job/turns.h"
 #include "head/job/world_servers.h"
 #include "head/nodes/program_link.h"
-#include "head/status/rank_table_text.h"
 
 /* SAME_ORDER_MS: between the first and the last SIGTERM of an order to all agents. PEERS_MS: for
  * the other ranks to answer, or to fail for lack of the ended ranks. */
@@ -198,7 +198,7 @@ int job_drain_order(struct job_drain *d, size_t node, int64_t in_ms, const char 
                 return 0;
         }
         log_line(LOG_WARN, "%s is drained (%s): the ranks have %s to save and end", n->host->name,
-                 by, rank_span((uint64_t)in_ms).text);
+                 by, format_span((uint64_t)in_ms).text);
         if (!d->nodes.n)
                 d->began_ns = clock_ns();
         if (!d->nodes.n || until_ms < d->until_ms) {

@@ -19,7 +19,6 @@
 #include "head/job/job_private.h"
 #include "head/nodes/program_link.h"
 #include "head/options/program_options.h"
-#include "head/status/rank_table_text.h"
 #include "wire/env/gpu_list.h"
 
 enum {
@@ -212,7 +211,7 @@ void job_await_memory(struct job *j, const struct intlist *retired, struct node_
                                  "%s: memory of the ended attempt is not free: %s; waiting at "
                                  "most %s",
                                  j->config->hosts->v[i].name, facts[i].held,
-                                 rank_span(MEMORY_MS).text);
+                                 format_span(MEMORY_MS).text);
         while (is_memory_held(j, retired, facts) && clock_ms() < until && !j->orders.ended_by) {
                 sleep_restart(j, MEMORY_LOOK_MS, outcome_count(&j->attempt->outcome), false);
                 job_ask_facts(j, "", facts);
@@ -262,7 +261,7 @@ static bool is_hold_missing(const struct job *j, const struct plan *plan)
 
 static void tell_missing(const struct job *j, const struct plan *plan, size_t missing)
 {
-        struct rank_span time = rank_span((uint64_t)j->config->options->node_timeout_ms);
+        struct format_span time = format_span((uint64_t)j->config->options->node_timeout_ms);
         const char *s = missing == 1 ? "" : "s";
 
         if (is_hold_missing(j, plan))

@@ -16,6 +16,7 @@
 
 #include "base/buf.h"
 #include "base/error_number.h"
+#include "base/format.h"
 #include "base/memory.h"
 #include "head/job/attempt.h"
 #include "head/job/cluster.h"
@@ -26,7 +27,6 @@
 #include "head/model/role_order.h"
 #include "head/options/program_options.h"
 #include "head/options/role_conduct.h"
-#include "head/status/rank_table_text.h"
 
 /* A role of an attempt. */
 struct running_role {
@@ -266,7 +266,7 @@ static void describe_role_failure(const struct job_roles *r, const struct role_d
                                   char *to, size_t size)
 {
         char who[PLAN_RANK_NAME_MAX + 110], waiter[64];
-        const struct rank_span limit = rank_span((uint64_t)r->rules[d->role].ready_timeout_ms);
+        const struct format_span limit = format_span((uint64_t)r->rules[d->role].ready_timeout_ms);
 
         name_rank_of_role(r, d, who, sizeof(who));
         name_waiter(r, d->role, waiter, sizeof(waiter));

@@ -30,7 +30,6 @@
 #include "head/output/say.h"
 #include "head/pull/pull.h"
 #include "head/pull/trace_fetch.h"
-#include "head/status/rank_table_text.h"
 #include "head/why/why.h"
 
 enum {
@@ -745,7 +744,7 @@ void job_hangs(struct job *j)
 static void describe_time_limit(const struct job *j, char *to, size_t size)
 {
         snprintf(to, size, "time limit of %s reached (--timeout)",
-                 rank_span((uint64_t)j->config->options->timeout_ms).text);
+                 format_span((uint64_t)j->config->options->timeout_ms).text);
 }
 
 static void reach_time_limit(struct job *j)

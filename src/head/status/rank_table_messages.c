@@ -13,6 +13,7 @@
 
 #include "base/error_number.h"
 #include "base/exit_code.h"
+#include "base/format.h"
 #include "base/intlist.h"
 #include "base/memory.h"
 #include "base/printable.h"
@@ -35,7 +36,7 @@ void rank_table_tell_other_store(const struct rank_table *t, struct diags *d,
 {
         /* A launcher within a rank, such as torchrun, inherits the rank's variables and gives its
          * own processes another port. */
-        struct rank_span age = rank_span(after_ms);
+        struct format_span age = format_span(after_ms);
         char name[PLAN_RANK_NAME_MAX];
         struct diag *di = diag_warn(d, HN_OTHER_STORE,
                                     "no rank has come to PyTorch's store in %s, and a process "
@@ -129,7 +130,7 @@ static char *format_wait_group(const struct rank_table *t, const struct rank_wai
 
         rank_table_what_for(g->wait, what, sizeof(what));
         return xasprintf("%s wait%s %s for %s", ranks_text, g->ranks.n == 1 ? "s" : "", what,
-                         rank_span(g->wait->ms).text);
+                         format_span(g->wait->ms).text);
 }
 
 /* --- notes and help --- */
@@ -157,9 +158,9 @@ static void note_joined(const struct rank_table *t, struct diag *d)
                 }
         }
         if (last >= 0)
-                snprintf(when, sizeof(when), " in %s%s%s", rank_span((uint64_t)first).text,
+                snprintf(when, sizeof(when), " in %s%s%s", format_span((uint64_t)first).text,
                          last > first ? "-" : "",
-                         last > first ? rank_span((uint64_t)last).text : "");
+                         last > first ? format_span((uint64_t)last).text : "");
         /* Joined ranks on the same node prove the node's way to the store. */
         if (one_node && missing.n && t->plan->num_nodes > 1 &&
             (size_t)t->plan->nodes[t->rows[missing.v[0]].node].n_ranks > missing.n)
@@ -238,9 +239,9 @@ void rank_table_tell_missing(const struct rank_table *t, struct diags *d, uint64
 
         di = fatal ? diag_add(d, HN_NOT_JOINED, EX_TEMPFAIL,
                               "%zu of %zu ranks did not join within %s", n, t->n,
-                              rank_span(after_ms).text)
+                              format_span(after_ms).text)
                    : diag_warn(d, HN_NOT_JOINED, "%zu of %zu ranks did not join within %s", n, t->n,
-                               rank_span(after_ms).text);
+                               format_span(after_ms).text);
         add_rank_rows(di, t, rank_row_missing);
         note_joined(t, di);
         find_wait_groups(t, &g);
@@ -249,10 +250,10 @@ void rank_table_tell_missing(const struct rank_table *t, struct diags *d, uint64
         helped = help_to_look(t, di, rank_row_missing, !fatal);
         if (fatal)
                 diag_help(di, "%swait longer: --start-timeout %s", helped ? "or " : "",
-                          rank_span(after_ms * 5).text);
+                          format_span(after_ms * 5).text);
         else
                 diag_help(di, "the job goes on; --start-timeout %s would end it here",
-                          rank_span(after_ms).text);
+                          format_span(after_ms).text);
 }
 
 /* Fits rank_filter: a way to choose any rows by marking the others. */
@@ -275,7 +276,7 @@ void rank_table_tell_finalize(struct rank_table *t, struct diags *d, struct rank
         di = diag_warn(d, HN_RANK_FINALIZES, "%s on %s waits in MPI_Finalize() for %s%s%s",
                        plan_rank_name(t->plan, row->rank, name),
                        t->hosts->v[t->plan->nodes[row->node].host].name,
-                       rank_span(row->k.wait.ms).text, reason ? " after " : "", said);
+                       format_span(row->k.wait.ms).text, reason ? " after " : "", said);
         add_rank_rows(di, t, is_unmarked);
         diag_note(di,
                   "it ends, and %zu of %zu ranks go on: MPI_Finalize() returns when all have "
@@ -366,7 +367,7 @@ void rank_table_tell_all(const struct rank_table *t, struct diags *d, uint64_t a
         CLEANUP(finish_wait_groups) struct rank_wait_groups g = { 0 };
         struct diag *di = diag_tell(d, "%zu rank%s on %d node%s, %s after the start", t->n,
                                     t->n == 1 ? "" : "s", t->plan->num_nodes,
-                                    t->plan->num_nodes == 1 ? "" : "s", rank_span(after_ms).text);
+                                    t->plan->num_nodes == 1 ? "" : "s", format_span(after_ms).text);
 
         add_rank_rows(di, t, NULL);
         find_wait_groups(t, &g);

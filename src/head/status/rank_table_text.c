@@ -28,20 +28,6 @@ enum {
 
 /* --- cells --- */
 
-/* As a user would write the time, if it is a round one. */
-struct rank_span rank_span(uint64_t ms)
-{
-        struct rank_span s;
-
-        if (ms % 1000 == 0 && ms < 600000)
-                snprintf(s.text, sizeof(s.text), "%" PRIu64 "s", ms / 1000);
-        else if (ms % 60000 == 0 && ms < 3600000)
-                snprintf(s.text, sizeof(s.text), "%" PRIu64 "m", ms / 60000);
-        else
-                format_duration(s.text, sizeof(s.text), (int64_t)ms * 1000);
-        return s;
-}
-
 void rank_table_what_for(const struct node_status_wait *w, char *to, size_t size)
 {
         /* By names of struct node_status_wait; COUNT and all other operations read as a barrier. */
@@ -97,14 +83,14 @@ static void format_store(const struct rank_row *r, char *to, size_t size)
                 snprintf(to, size, "%s", r->joined ? "joined" : "");
         } else if (rank_row_waits(r)) {
                 rank_table_what_for(&r->k.wait, what, sizeof(what));
-                snprintf(to, size, "waits %s %s", what, rank_span(r->k.wait.ms).text);
+                snprintf(to, size, "waits %s %s", what, format_span(r->k.wait.ms).text);
                 /* A request that needs no other rank is answered at once, unless the store is in
                  * trouble. */
         } else if (*r->k.wait.op && r->k.wait.ms >= 1000) {
                 snprintf(to, size, "%s `%s` unanswered %s", r->k.wait.op, r->k.wait.key,
-                         rank_span(r->k.wait.ms).text);
+                         format_span(r->k.wait.ms).text);
         } else if (r->joined_ms >= 0) {
-                snprintf(to, size, "joined after %s", rank_span((uint64_t)r->joined_ms).text);
+                snprintf(to, size, "joined after %s", format_span((uint64_t)r->joined_ms).text);
         } else {
                 snprintf(to, size, "%s", r->joined ? "joined" : "not joined");
         }
@@ -190,7 +176,7 @@ char *rank_table_missing_sentence(const struct rank_table *t, uint64_t after_ms)
 {
         CLEANUP(free_textp) char *ranks_text = rank_table_names(t, rank_row_missing);
 
-        return xasprintf("%s did not join within %s", ranks_text, rank_span(after_ms).text);
+        return xasprintf("%s did not join within %s", ranks_text, format_span(after_ms).text);
 }
 
 /* --- rows of a kind --- */
@@ -281,7 +267,7 @@ static void append_fold(struct buf *to, const struct rank_table *t, const struct
         names = plan_ranks_name(t->plan, &ranks);
         if (rank_row_waits(v[0])) {
                 rank_table_what_for(&v[0]->k.wait, what, sizeof(what));
-                buf_printf(to, "%s wait %s for %s%s", names, what, rank_span(longest).text,
+                buf_printf(to, "%s wait %s for %s%s", names, what, format_span(longest).text,
                            v[0]->k.state == 'T' ? ", stopped (T)" : "");
         } else {
                 buf_printf(to, "%s %s", names, rank_verb(v[0], stores));
@@ -332,8 +318,8 @@ static void add_table_row(struct text_table *table, const struct rank_table *t,
                 return;
         cells[COL_SEEN] =
                 r->k.seen_ms == STATUS_NEVER
-                        ? xasprintf("started %s ago, no word", rank_span(r->k.started_ms).text)
-                        : xasprintf("%s ago", rank_span(r->k.seen_ms).text);
+                        ? xasprintf("started %s ago, no word", format_span(r->k.started_ms).text)
+                        : xasprintf("%s ago", format_span(r->k.seen_ms).text);
         cells[COL_NOW] = xasprintf("%u%% CPU%s%s", r->k.cpu_percent, *r->k.channel ? ", " : "",
                                    r->k.channel);
 }

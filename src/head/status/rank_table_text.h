@@ -8,13 +8,6 @@
 
 #include "head/status/rank_table.h"
 
-struct rank_span {
-        char text[32];
-};
-
-/* Returns "120s", "10m" for round times, as in options; else "2m03s", "12.3s". */
-struct rank_span rank_span(uint64_t ms);
-
 /* Writes "in barrier `x`" or "for `x` and 3 more". */
 void rank_table_what_for(const struct node_status_wait *w, char *to, size_t size);
 

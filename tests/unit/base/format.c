@@ -20,6 +20,18 @@ TEST(durations_are_short_words)
         }
 }
 
+TEST(round_spans_are_as_in_options)
+{
+        assert_string_equal(format_span(0).text, "0s");
+        assert_string_equal(format_span(340).text, "340ms");
+        assert_string_equal(format_span(12300).text, "12.3s");
+        assert_string_equal(format_span(120000).text, "120s");
+        assert_string_equal(format_span(123000).text, "123s");
+        assert_string_equal(format_span(600000).text, "10m");
+        assert_string_equal(format_span(630000).text, "10m30s");
+        assert_string_equal(format_span(3600000).text, "1h00m");
+}
+
 TEST(sizes_are_readable)
 {
         char text[32];
