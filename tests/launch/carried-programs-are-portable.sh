@@ -7,8 +7,8 @@
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 type -P objdump readelf >/dev/null || skip_all 'no binutils'
-for name in pmix nvml nccl; do
-    helper=$PLAIN/src/carried/$name/hnlaunch-$name
+for helper in "$PLAIN"/src/carried/{pmix/hnlaunch-pmix,hnlaunch-nvml,hnlaunch-nccl}; do
+    name=${helper##*-}
     [[ -x $helper ]] || skip_all "no $helper"
     objdump -T "$helper" | grep -oE 'GLIBC_[0-9.]+' | sort -uV >versions
     ok "$name has versions of symbols" test -s versions
