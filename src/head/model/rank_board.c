@@ -180,11 +180,11 @@ struct rank_board_steps rank_board_steps(const struct rank_board *b)
         return s;
 }
 
-double rank_board_rate(struct rank_board *b)
+double rank_board_rate(struct rank_board *b, uint64_t loop_ms)
 {
         const struct rank_board_steps s = rank_board_steps(b);
 
         /* The question itself feeds the rate: without a reader no frames are kept. */
-        step_rate_add(&b->pace->rate, events_now_us(b->events), s.told ? s.least : -1);
+        step_rate_add(&b->pace->rate, (int64_t)loop_ms * 1000, s.told ? s.least : -1);
         return step_rate_now(&b->pace->rate);
 }

@@ -71,5 +71,6 @@ bool rank_board_is_over(const struct rank_board_row *r);
 struct rank_board_steps rank_board_steps(const struct rank_board *b);
 /* Whether the steps of the rank count. */
 bool rank_board_counts_steps(const struct rank_board *b, int rank);
-/* Returns steps in a second up to now; 0 = not known. Live line and top call it each second. */
-double rank_board_rate(struct rank_board *b);
+/* Returns steps in a second up to now; 0 = not known. Live line and top call it each second.
+ * @loop_ms is uv_now(): questions in one turn of the loop have one answer. */
+double rank_board_rate(struct rank_board *b, uint64_t loop_ms);

@@ -298,7 +298,7 @@ static struct live_facts collect_facts(struct live_line *l)
         if (!f.name)
                 f.name = role_rank_name(NULL, -1, steps.slowest, l->names.one);
         f.host = l->hosts->v[plan->nodes[plan->ranks[steps.slowest].node].host].name;
-        f.rate = rank_board_rate(l->ranks);
+        f.rate = rank_board_rate(l->ranks, uv_now(l->timer.loop));
         if (!is_quiet(&f))
                 return f;
         f.slow = NULL; /* it stands still */

@@ -330,10 +330,10 @@ static void add_pace(struct buf *to, const struct step_pace *p, int64_t now_us)
         add_json_number(to, "step_ms", (step_pace_step_us(p) + 999) / 1000);
 }
 
-void top_state_json(const struct top_state *t, struct buf *to)
+void top_state_json(const struct top_state *t, uint64_t loop_ms, struct buf *to)
 {
         const struct rank_board_steps steps = rank_board_steps(t->ranks);
-        double rate = rank_board_rate(t->ranks);
+        double rate = rank_board_rate(t->ranks, loop_ms);
         int64_t now_us = events_now_us(t->s.events);
         int64_t hang_ms = t->s.hang_ms(t->s.ctx);
         int64_t stalled_ms = step_pace_stalled_ms(t->ranks->pace, now_us, hang_ms);

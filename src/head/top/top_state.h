@@ -48,7 +48,7 @@ struct top_state *top_state_create(const struct top_source *s);
 void top_state_take(struct top_state *t, int node, struct sample *m);
 /* Forgets all samples: no more will come for some time. */
 void top_state_forget(struct top_state *t);
-/* Appends a line of JSON, with the newline. */
-void top_state_json(const struct top_state *t, struct buf *to);
+/* Appends a line of JSON, with the newline. @loop_ms is that of rank_board_rate(). */
+void top_state_json(const struct top_state *t, uint64_t loop_ms, struct buf *to);
 /* After the last event. NULL is fine. */
 void top_state_destroy(struct top_state *t);

@@ -112,7 +112,7 @@ static char *write_top_line(const struct top_feed *t)
 {
         struct buf b = BUF_INIT;
 
-        top_state_json(t->state, &b);
+        top_state_json(t->state, uv_now(job_loop(t->r->job)), &b);
         return buf_steal(&b);
 }
 

@@ -192,3 +192,13 @@ TEST_WITH(start_all, finish_board, steps_of_one_role_count)
         for (int r = 0; r < 3; r++)
                 ranks[r].role = NULL;
 }
+
+TEST_WITH(start_all, finish_board, questions_of_one_turn_have_one_rate)
+{
+        rank_board_step(board, 0, 100, 0);
+        assert_float_equal(rank_board_rate(board, 10000), 0, 0);
+        rank_board_step(board, 0, 104, 0);
+        assert_float_equal(rank_board_rate(board, 12000), 2, 0);
+        rank_board_step(board, 0, 110, 0);
+        assert_float_equal(rank_board_rate(board, 12000), 2, 0);
+}

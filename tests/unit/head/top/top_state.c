@@ -113,7 +113,7 @@ static json_t *read_line(const struct setup *s)
         struct buf b = BUF_INIT;
         json_t *j;
 
-        top_state_json(s->top, &b);
+        top_state_json(s->top, 1000, &b);
         assert_int_equal(buf_data(&b)[buf_len(&b) - 1], '\n');
         assert_null(memchr(buf_data(&b), '\n', buf_len(&b) - 1));
         assert_null(memchr(buf_data(&b), '\033', buf_len(&b)));
