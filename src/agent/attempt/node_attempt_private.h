@@ -63,6 +63,7 @@ struct node_attempt {
                 uv_timer_t starting; /* ... nor of the execution of a program */
                 uv_timer_t again;    /* ... nor of leftovers of ranks that start again */
         } timers;
+        unsigned start_looks; /* of timers.starting */
         struct rank_stop stop;
         struct contain contain;
         struct oom oom; /* when the ranks started */

@@ -38,8 +38,13 @@
 #include "wire/env_names.h"
 
 enum {
-        START_MS = 50,      /* for programs to be executed before the loop goes on */
-        START_LOOK_MS = 20, /* ... and between looks then */
+        START_MS = 50, /* for programs to be executed before the loop goes on */
+        /* ... and between looks then: each pause is longer than the one before, since a look reads
+         * for each rank. */
+        START_LOOK_MS = 20,
+        START_LONGER_MS = 5,
+        START_LOOK_MOST_MS = 200,
+        STOPPED_LOOKS = 10, /* from one look for stopped processes to the next */
 };
 
 extern char **environ;
@@ -144,10 +149,17 @@ static void continue_starts(const struct node_attempt *t)
         }
 }
 
+/* Looks again after a pause. A confirmed start of the last rank ends the looks. */
 static void on_starting(uv_timer_t *timer)
 {
-        continue_starts(timer->data);
-        node_attempt_confirm_starts(timer->data, 0);
+        struct node_attempt *t = timer->data;
+        unsigned looks = ++t->start_looks;
+
+        uv_timer_start(timer, on_starting,
+                       MIN(START_LOOK_MS + looks * START_LONGER_MS, START_LOOK_MOST_MS), 0);
+        if (looks % STOPPED_LOOKS == 0)
+                continue_starts(t);
+        node_attempt_confirm_starts(t, 0);
 }
 
 /* --- starting --------------------------------------------------------------------------------- */
@@ -438,7 +450,8 @@ static void start_processes(struct rank_world *g, const struct launch_order *l,
         if (!t->n_starting)
                 return;
         log_line(LOG_INFO, "waiting for '%s' to be executed", l->programs[0].argv.v[0]);
-        uv_timer_start(&t->timers.starting, on_starting, START_LOOK_MS, START_LOOK_MS);
+        t->start_looks = 0;
+        uv_timer_start(&t->timers.starting, on_starting, START_LOOK_MS, 0);
 }
 
 /* --- waiting for PMIx ------------------------------------------------------------------------- */
