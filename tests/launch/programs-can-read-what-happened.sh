@@ -71,6 +71,9 @@ is 'the verdict is the last line of stderr' "hnlaunch: $(json $summary 'd["verdi
 is 'the failures and their fields' "$(json $summary '[{k: v for k, v in f.items() if k not in ("ms", "us")} for f in d["failures"]]')" \
     "[{'rank': 1, 'host': 'localhost', 'echo': False, 'code': 3}]"
 
+is 'the time of a failure is in microseconds, as that of the run' \
+    "$(json $summary '0 < d["failures"][0]["us"] <= d["us"]')" True
+
 hn --local 1 --log-dir logs sh -c 'kill -SEGV $$'
 is 'a rank that is killed' "$(json $summary 'd["origin"], d["code"], d["signal"], d["failures"][0]["signal"]')" 'worker 139 11 11'
 hn --local 1 --log-dir logs --timeout 1s sleep 60

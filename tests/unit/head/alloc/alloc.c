@@ -209,6 +209,8 @@ TEST(slurm_steps)
                            "SLURM_JOB_CPUS_PER_NODE=96(x2)", "SLURM_GPUS_ON_NODE=8" },
                   .want = "n1:8 n2:8" },
                 { .env = { SLURM("n[1-2]", "1"), "SLURM_STEP_ID=0" }, .want = "n1:auto n2:auto" },
+                { .env = { SLURM("n1", "1"), "SLURM_STEP_ID=0", "SLURM_JOB_CPUS_PER_NODE=4" },
+                  .want = "n1:auto" },
                 { .env = { SLURM("n[1-2]", "4(x2)"), "SLURM_STEP_ID=4294967290",
                            "SLURM_STEP_TASKS_PER_NODE=1", "SLURM_JOB_CPUS_PER_NODE=64(x2)" },
                   .want = "n1:4 n2:4" },

@@ -164,9 +164,9 @@ TEST(each_check_finds_the_broken_twin)
                   "gpu002 has a quota of processors of 96, 2 others have none" },
                 { "memory.quota", "16000000000", CHECK_WARN,
                   "gpu002 has a quota of 16.0 GB of 1.0 TB of memory" },
-                { "limit.files", "1024", CHECK_WARN, "gpu002 allows a process 1024 open files" },
-                { "limit.files", "65536", CHECK_WARN,
-                  "gpu002 has a limit of open files of 65536, 2 others have 1048576" },
+                { "limit.files", "4095", CHECK_WARN, "gpu002 allows a process 4095 open files" },
+                { "limit.files", "4096", CHECK_WARN,
+                  "gpu002 has a limit of open files of 4096, 2 others have 1048576" },
                 { "limit.processes", "100", CHECK_WARN, "gpu002 allows the user 100 processes" },
                 { "limit.memlock", "65536", CHECK_WARN,
                   "gpu002 allows only 65.5 kB of locked memory, and RDMA locks all that it "

@@ -108,6 +108,7 @@ TEST(every_dialect_is_read)
                 { "a slots=auto", "a:auto" },
                 { "a slots = 4", "a:4" },
                 { "a slots=4 max_slots=8", "a:4/8" },
+                { "a slots=4 max_slots=4", "a:4/4" },
                 { "u@a slots=4", "u@a:4" },
                 { "n[01-02] slots=4", "n01:4; n02:4" },
                 { "[fe80::1] slots=4", "fe80::1:4" },

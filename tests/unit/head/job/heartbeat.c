@@ -166,6 +166,7 @@ TEST(a_pause_explains_nodes_that_have_left)
         w.node.failure = &ended;
         w.node.state = NODE_FAILED;
         heartbeat_start(w.heartbeat, false);
+        w.node.silent_ns = w.node.heard_ns;
         assert_false(heartbeat_explains(w.heartbeat, &w.node, &c));
         usleep(2100000);
         assert_true(heartbeat_explains(w.heartbeat, &w.node, &c)); /* before the beat */
@@ -174,6 +175,7 @@ TEST(a_pause_explains_nodes_that_have_left)
         heartbeat_keep_loop(w.heartbeat);
         uv_run(&w.loop, UV_RUN_ONCE);
         assert_true(heartbeat_explains(w.heartbeat, &w.node, &c)); /* after it */
+        assert_int_equal(w.node.silent_ns, w.node.heard_ns);       /* the pause was no silence */
         usleep(600000);                                            /* a shorter pause */
         uv_run(&w.loop, UV_RUN_ONCE);
         assert_true(heartbeat_explains(w.heartbeat, &w.node, &c));

@@ -24,8 +24,8 @@ TEST(greetings_tell_a_wrong_secret_from_a_wrong_service)
 {
         uint8_t psk[NOISE_KEY], other[NOISE_KEY], first[DIAL_GREETING], second[DIAL_GREETING];
 
-        dial_psk(psk, "0123456789abcdef");
-        dial_psk(other, "0123456789abcdeF");
+        dial_psk(psk, "0123456789abcdef0123456789abcdef");
+        dial_psk(other, "0123456789abcdef0123456789abcdeF");
         dial_greet(&node, psk, first);
         assert_int_equal(dial_answer(&head, other, first, second), -EBADMSG);
         first[0] = 'G';
