@@ -3,6 +3,7 @@
 
 #include "lib/frames.h"
 #include "lib/unit.h"
+#include "wire/msg_type.h"
 
 TEST(a_check_comes_back_as_sent)
 {
@@ -22,14 +23,10 @@ TEST(a_check_comes_back_as_sent)
                                           .run = (char[]){ "exit 3" },
                                           .run_cwd = (char[]){ "/home" } };
         struct check_order m;
-        struct buf b = BUF_INIT;
-        struct frame f;
 
         strv_push(&program.argv, "python3");
         strv_push(&program.env, "PYTHONPATH=/opt");
-        check_order_encode(&b, &sent);
-        f = first_frame(&b);
-        assert_int_equal(check_order_decode(&m, &f, NULL), 0);
+        ASSERT_COMES_BACK(check_order, MSG_CHECK, &m, &sent);
         assert_int_equal(m.number, 3);
         assert_int_equal(m.n_paths, 1);
         assert_int_equal(m.paths[0].kind, CHECK_PROGRAM);
@@ -48,27 +45,19 @@ TEST(a_check_comes_back_as_sent)
         assert_string_equal(m.run, "exit 3");
         assert_string_equal(m.run_cwd, "/home");
         check_order_finish(&m);
-        buf_clear(&b);
         path.kind = CHECK_PATH_KINDS;
-        check_order_encode(&b, &sent);
-        f = first_frame(&b);
-        assert_true(check_order_decode(&m, &f, NULL) < 0);
+        ASSERT_MALFORMED(check_order, MSG_CHECK, &sent);
         strv_finish(&program.argv);
         strv_finish(&program.env);
-        buf_finish(&b);
 }
 
 TEST(facts_come_back_as_sent)
 {
         struct checked sent = { .number = 4, .more = true }, m;
-        struct buf b = BUF_INIT;
-        struct frame f;
 
         checked_add(&sent, "kernel", "6.1.0", "");
         checked_add(&sent, "thp", "", "cannot read");
-        checked_encode(&b, &sent);
-        f = first_frame(&b);
-        assert_int_equal(checked_decode(&m, &f, NULL), 0);
+        ASSERT_COMES_BACK(checked, MSG_CHECKED, &m, &sent);
         assert_int_equal(m.number, 4);
         assert_true(m.more);
         assert_int_equal(m.n_facts, 2);
@@ -76,5 +65,4 @@ TEST(facts_come_back_as_sent)
         assert_string_equal(m.facts[1].problem, "cannot read");
         checked_finish(&m);
         checked_finish(&sent);
-        buf_finish(&b);
 }

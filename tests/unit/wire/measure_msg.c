@@ -3,6 +3,7 @@
 
 #include "lib/frames.h"
 #include "lib/unit.h"
+#include "wire/msg_type.h"
 
 TEST(an_order_to_measure_comes_back_as_sent)
 {
@@ -16,14 +17,10 @@ TEST(an_order_to_measure_comes_back_as_sent)
                                       .targets = &to,
                                       .n_targets = 1 },
                              m;
-        struct buf b = BUF_INIT;
-        struct frame f;
 
         strv_push(&to.addrs, "10.0.0.2");
         strv_push(&to.addrs, "fd00::2");
-        measure_order_encode(&b, &sent);
-        f = first_frame(&b);
-        assert_int_equal(measure_order_decode(&m, &f, NULL), 0);
+        ASSERT_COMES_BACK(measure_order, MSG_MEASURE, &m, &sent);
         assert_int_equal(m.number, 3);
         assert_string_equal(m.token, sent.token);
         assert_true(m.listen);
@@ -34,27 +31,20 @@ TEST(an_order_to_measure_comes_back_as_sent)
         assert_int_equal(m.targets[0].port, 4711);
         assert_string_equal(m.targets[0].addrs.v[1], "fd00::2");
         measure_order_finish(&m);
-        buf_finish(&b);
         strv_finish(&to.addrs);
 }
 
 TEST(an_order_has_bounds)
 {
         struct measure_target to = { .port = 1 };
-        struct measure_order sent = { .targets = &to, .n_targets = 1 }, m;
-        struct buf b = BUF_INIT;
-        struct frame f;
+        struct measure_order sent = { .targets = &to, .n_targets = 1 };
 
         for (int i = 0; i < 4; i++) {
                 to.port = i == 0 ? 0 : i == 1 ? 65536 : 1;
                 sent.send_ms = i == 2 ? MEASURE_MS_MAX + 1 : 0;
                 sent.send_bytes = i == 3 ? MEASURE_BYTES_MAX + 1 : 0;
-                measure_order_encode(&b, &sent);
-                f = first_frame(&b);
-                assert_true(measure_order_decode(&m, &f, NULL) < 0);
-                buf_clear(&b);
+                ASSERT_MALFORMED(measure_order, MSG_MEASURE, &sent);
         }
-        buf_finish(&b);
 }
 
 TEST(results_come_back_as_sent)
@@ -66,13 +56,9 @@ TEST(results_come_back_as_sent)
         struct measured sent = {
                 .number = 4, .port = 40000, .text = "no", .results = results, .n_results = 2
         };
-        struct buf b = BUF_INIT;
         struct measured m;
-        struct frame f;
 
-        measured_encode(&b, &sent);
-        f = first_frame(&b);
-        assert_int_equal(measured_decode(&m, &f, NULL), 0);
+        ASSERT_COMES_BACK(measured, MSG_MEASURED, &m, &sent);
         assert_int_equal(m.number, 4);
         assert_int_equal(m.port, 40000);
         assert_string_equal(m.text, "no");
@@ -82,5 +68,4 @@ TEST(results_come_back_as_sent)
         assert_true(m.results[0].sent == 117000000 && m.results[0].received == 12500000000);
         assert_int_equal(m.results[1].error, 111);
         measured_finish(&m);
-        buf_finish(&b);
 }

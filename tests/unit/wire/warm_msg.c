@@ -3,6 +3,7 @@
 
 #include "lib/frames.h"
 #include "lib/unit.h"
+#include "wire/msg_type.h"
 
 TEST(an_order_to_prepare_comes_back_as_sent)
 {
@@ -16,12 +17,8 @@ TEST(an_order_to_prepare_comes_back_as_sent)
                                    .env = { .v = (char *[]){ (char[]){ "A=1" } }, .n = 1 },
                                    .unset = { .v = (char *[]){ (char[]){ "B*" } }, .n = 1 } },
                           m;
-        struct buf b = BUF_INIT;
-        struct frame f;
 
-        warm_order_encode(&b, &sent);
-        f = first_frame(&b);
-        assert_int_equal(warm_order_decode(&m, &f, NULL), 0);
+        ASSERT_COMES_BACK(warm_order, MSG_WARM, &m, &sent);
         assert_string_equal(m.word, "python3");
         assert_string_equal(m.modules.v[1], "numpy");
         assert_int_equal(m.slots, 8);
@@ -30,7 +27,6 @@ TEST(an_order_to_prepare_comes_back_as_sent)
         assert_string_equal(m.env.v[0], "A=1");
         assert_string_equal(m.unset.v[0], "B*");
         warm_order_finish(&m);
-        buf_finish(&b);
 }
 
 TEST(an_order_without_program_modules_or_slots_is_malformed)
@@ -60,15 +56,10 @@ TEST(an_order_without_program_modules_or_slots_is_malformed)
 TEST(an_answer_to_a_preparation_comes_back_as_sent)
 {
         struct warmed sent = { .slots = 8, .mib = 230, .ms = 1500, .text = "no module named x" }, m;
-        struct buf b = BUF_INIT;
-        struct frame f;
 
-        warmed_encode(&b, &sent);
-        f = first_frame(&b);
-        assert_int_equal(warmed_decode(&m, &f, NULL), 0);
+        ASSERT_COMES_BACK(warmed, MSG_WARMED, &m, &sent);
         assert_int_equal(m.slots, 8);
         assert_int_equal(m.mib, 230);
         assert_int_equal(m.ms, 1500);
         assert_string_equal(m.text, "no module named x");
-        buf_finish(&b);
 }
