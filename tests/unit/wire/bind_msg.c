@@ -11,14 +11,10 @@ TEST(a_query_comes_back_the_same)
         uint32_t gpus[] = { 3, 1 };
         struct bind_query_rank ranks[] = { { 8, 4, gpus, 2 }, { 9, 0, NULL, 0 } };
         const struct bind_query in = { (char *)"core:2", true, ranks, 2, ranks, 1 };
-        struct buf b = BUF_INIT;
         struct bind_query out;
-        struct error err;
-        struct frame f;
 
-        bind_query_encode(&b, &in);
-        f = only_frame(&b, MSG_BIND);
-        assert_int_equal(bind_query_decode(&out, &f, &err), 0);
+        ASSERT_ONLY_WHOLE(bind_query, MSG_BIND, &in);
+        ASSERT_COMES_BACK(bind_query, MSG_BIND, &out, &in);
         assert_string_equal(out.bind, "core:2");
         assert_true(out.near_nic);
         assert_int_equal(out.n_others, 1);
@@ -30,9 +26,6 @@ TEST(a_query_comes_back_the_same)
         assert_int_equal(out.ranks[0].gpus[1], 1);
         assert_int_equal(out.ranks[1].n_gpus, 0);
         bind_query_finish(&out);
-        f.len--;
-        assert_int_equal(bind_query_decode(&out, &f, &err), -EPROTO);
-        buf_finish(&b);
 }
 
 TEST(an_answer_comes_back_the_same)
@@ -40,21 +33,14 @@ TEST(an_answer_comes_back_the_same)
         struct bound_rank ranks[] = { { 8, (char *)"0-3,8", 1, "", (char *)"mlx5_0:1" },
                                       { 9, (char *)"", UINT32_MAX, "too few", (char *)"" } };
         const struct bound in = { ranks, 2 };
-        struct buf b = BUF_INIT;
         struct bound out;
-        struct error err;
-        struct frame f;
 
-        bound_encode(&b, &in);
-        f = only_frame(&b, MSG_BOUND);
-        assert_int_equal(bound_decode(&out, &f, &err), 0);
+        ASSERT_ONLY_WHOLE(bound, MSG_BOUND, &in);
+        ASSERT_COMES_BACK(bound, MSG_BOUND, &out, &in);
         assert_int_equal(out.n_ranks, 2);
         assert_string_equal(out.ranks[0].cpus, "0-3,8");
         assert_int_equal(out.ranks[0].node, 1);
         assert_string_equal(out.ranks[1].why, "too few");
         assert_string_equal(out.ranks[0].nics, "mlx5_0:1");
         bound_finish(&out);
-        f.len--;
-        assert_int_equal(bound_decode(&out, &f, &err), -EPROTO);
-        buf_finish(&b);
 }

@@ -28,13 +28,8 @@ TEST(hello_carries_the_whole_inventory)
                             .n_addrs = 2,
                             .locking = { UINT64_MAX, 8 } };
         struct hello out;
-        struct buf b = BUF_INIT;
-        struct error err;
-        struct frame f;
 
-        hello_encode(&b, &in);
-        f = only_frame(&b, MSG_HELLO);
-        assert_int_equal(hello_decode(&out, &f, &err), 0);
+        ASSERT_COMES_BACK(hello, MSG_HELLO, &out, &in);
         assert_int_equal(out.cores, 3);
         assert_string_equal(out.host, "gpu001");
         assert_string_equal(out.machine, "boot/4026531840");
@@ -50,7 +45,6 @@ TEST(hello_carries_the_whole_inventory)
         assert_true(out.locking.memlock == UINT64_MAX);
         assert_int_equal(out.locking.infiniband, 8);
         hello_finish(&out);
-        buf_finish(&b);
 }
 
 TEST(a_hello_of_another_version_is_read_up_to_its_number)
@@ -327,19 +321,11 @@ TEST(events_of_ranks_come_back_as_sent)
         struct refused refused = { 3, REFUSED_EXEC, ENOENT, "./nope" }, refused2;
         struct exited exited = { 5, 77, 139, 42, 1, 0, "/sys/fs/cgroup/job", 2, 3 }, exited2;
         struct started started = { 9, 4242 }, started2;
-        struct buf b = BUF_INIT;
-        struct error err;
-        struct frame f;
 
-        refused_encode(&b, &refused);
-        f = only_frame(&b, MSG_REFUSED);
-        assert_int_equal(refused_decode(&refused2, &f, &err), 0);
+        ASSERT_COMES_BACK(refused, MSG_REFUSED, &refused2, &refused);
         assert_int_equal(refused2.error, ENOENT);
         assert_string_equal(refused2.text, "./nope");
-        buf_clear(&b);
-        exited_encode(&b, &exited);
-        f = only_frame(&b, MSG_EXITED);
-        assert_int_equal(exited_decode(&exited2, &f, &err), 0);
+        ASSERT_COMES_BACK(exited, MSG_EXITED, &exited2, &exited);
         assert_int_equal(exited2.status, 139);
         assert_int_equal(exited2.stopped, 1);
         assert_int_equal(exited2.killed, 0);
@@ -347,34 +333,21 @@ TEST(events_of_ranks_come_back_as_sent)
         assert_string_equal(exited2.oom, "/sys/fs/cgroup/job");
         assert_int_equal(exited2.oom_before, 2);
         assert_int_equal(exited2.oom_after, 3);
-        buf_clear(&b);
-        started_encode(&b, &started);
-        f = only_frame(&b, MSG_STARTED);
-        assert_int_equal(started_decode(&started2, &f, &err), 0);
+        ASSERT_COMES_BACK(started, MSG_STARTED, &started2, &started);
         assert_int_equal(started2.pid, 4242);
-        buf_finish(&b);
 }
 
 TEST(output_lends_its_bytes_and_knows_two_streams)
 {
         struct output in = { 4, MSG_STDERR, (const unsigned char *)"x\0y", 3 }, out;
-        struct buf b = BUF_INIT;
-        struct error err;
-        struct frame f;
 
-        output_encode(&b, &in);
-        f = only_frame(&b, MSG_OUTPUT);
-        assert_int_equal(output_decode(&out, &f, &err), 0);
+        ASSERT_COMES_BACK(output, MSG_OUTPUT, &out, &in);
         assert_int_equal(out.rank, 4);
         assert_int_equal(out.stream, MSG_STDERR);
         assert_int_equal(out.len, 3);
         assert_memory_equal(out.data, "x\0y", 3);
-        buf_clear(&b);
         in.stream = 3;
-        output_encode(&b, &in);
-        f = only_frame(&b, MSG_OUTPUT);
-        assert_int_equal(output_decode(&out, &f, &err), -EPROTO);
-        buf_finish(&b);
+        ASSERT_MALFORMED(output, MSG_OUTPUT, &in);
 }
 
 TEST(output_read_in_place_is_the_same_message)
@@ -509,12 +482,8 @@ TEST(a_part_of_a_dump_comes_back_as_sent)
                                    .data = (const unsigned char *)"dump",
                                    .len = 4 };
         struct dump p;
-        struct buf b = BUF_INIT;
-        struct frame f;
 
-        dump_encode(&b, &part);
-        f = first_frame(&b);
-        assert_int_equal(dump_decode(&p, &f, NULL), 0);
+        ASSERT_COMES_BACK(dump, MSG_DUMP, &p, &part);
         assert_int_equal(p.number, 8);
         assert_int_equal(p.left, 2);
         assert_int_equal(p.rank, 70000);
@@ -523,7 +492,6 @@ TEST(a_part_of_a_dump_comes_back_as_sent)
         assert_int_equal(p.at, 4);
         assert_int_equal(p.len, 4);
         assert_memory_equal(p.data, "dump", 4);
-        buf_finish(&b);
 }
 
 TEST(a_dump_at_the_end_of_an_attempt_answers_nothing)
@@ -531,15 +499,7 @@ TEST(a_dump_at_the_end_of_an_attempt_answers_nothing)
         static const struct dump wrong[] = { { .left = 1 }, { .problem = "late" } };
 
         for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
-                struct buf b = BUF_INIT;
-                struct dump out;
-                struct error err;
-                struct frame f;
-
-                dump_encode(&b, &wrong[i]);
-                f = only_frame(&b, MSG_DUMP);
-                assert_int_equal(dump_decode(&out, &f, &err), -EPROTO);
-                buf_finish(&b);
+                ASSERT_MALFORMED(dump, MSG_DUMP, &wrong[i]);
         }
 }
 

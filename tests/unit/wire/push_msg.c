@@ -15,34 +15,31 @@ static struct push_entry entries[] = {
         { .kind = PUSH_LINK, .mode = 0777 },
 };
 
-static struct frame encode_offer(struct buf *b)
+static struct push_offer sample_offer(void)
 {
-        struct push_offer m = { .run_id = "k3f9a",
-                                .node = 7,
-                                .silence_ms = 30000,
-                                .keep = 1,
-                                .later = 1 << 20,
-                                .label = { PUSH_VENV,
-                                           1ULL << 40,
-                                           { 9, 8 },
-                                           (char *)"/home/me/.venv",
-                                           { (char *)"/usr/bin/python3", 7, { 6 } } },
-                                .manifest = { entries, ARRAY_SIZE(entries) } };
-
         for (size_t i = 0; i < ARRAY_SIZE(entries); i++)
                 entries[i].path = paths[i];
         entries[2].target = (char *)"x";
-        push_offer_encode(b, &m);
-        return first_frame(b);
+        return (struct push_offer){ .run_id = "k3f9a",
+                                    .node = 7,
+                                    .silence_ms = 30000,
+                                    .keep = 1,
+                                    .later = 1 << 20,
+                                    .label = { PUSH_VENV,
+                                               1ULL << 40,
+                                               { 9, 8 },
+                                               (char *)"/home/me/.venv",
+                                               { (char *)"/usr/bin/python3", 7, { 6 } } },
+                                    .manifest = { entries, ARRAY_SIZE(entries) } };
 }
 
 TEST(an_offer_comes_back_as_sent)
 {
-        struct buf b = BUF_INIT;
-        struct frame f = encode_offer(&b);
+        const struct push_offer sent = sample_offer();
         struct push_offer got;
 
-        assert_int_equal(push_offer_decode(&got, &f, NULL), 0);
+        ASSERT_ONLY_WHOLE(push_offer, MSG_OFFER, &sent);
+        ASSERT_COMES_BACK(push_offer, MSG_OFFER, &got, &sent);
         assert_string_equal(got.run_id, "k3f9a");
         assert_int_equal(got.node, 7);
         assert_int_equal(got.silence_ms, 30000);
@@ -64,24 +61,6 @@ TEST(an_offer_comes_back_as_sent)
         }
         assert_string_equal(got.manifest.v[2].target, "x");
         push_offer_finish(&got);
-        buf_finish(&b);
-}
-
-TEST(every_shorter_or_longer_offer_is_malformed)
-{
-        struct buf b = BUF_INIT;
-        struct frame f = encode_offer(&b);
-        size_t len = f.len;
-        struct push_offer got;
-        struct error err;
-
-        for (f.len = 0; f.len < len; f.len++)
-                assert_int_equal(push_offer_decode(&got, &f, &err), -EPROTO);
-        buf_append(&b, "x", 1);
-        f.body = buf_data(&b) + FRAME_HEADER;
-        f.len = len + 1;
-        assert_int_equal(push_offer_decode(&got, &f, &err), -EPROTO);
-        buf_finish(&b);
 }
 
 TEST(paths_that_lead_out_are_refused)
@@ -115,16 +94,10 @@ TEST(a_manifest_alone_comes_back_as_sent)
 
 static void refuse_entry(struct push_entry e, const char *run_id)
 {
-        struct push_offer m = { .manifest = { &e, 1 } }, got;
-        struct buf b = BUF_INIT;
-        struct error err;
-        struct frame f;
+        struct push_offer m = { .manifest = { &e, 1 } };
 
         strcpy(m.run_id, run_id);
-        push_offer_encode(&b, &m);
-        f = first_frame(&b);
-        assert_int_equal(push_offer_decode(&got, &f, &err), -EPROTO);
-        buf_finish(&b);
+        ASSERT_MALFORMED(push_offer, MSG_OFFER, &m);
 }
 
 TEST(an_offer_with_a_bad_entry_is_malformed)
@@ -140,23 +113,14 @@ TEST(a_want_comes_back_in_order)
 {
         uint32_t list[] = { 1, 5, 9 }, wrong[] = { 1, 5, 5 };
         struct push_want m = { .holder = PUSH_NO_NODE, .entries = list, .n = 3 }, got;
-        struct buf b = BUF_INIT;
-        struct error err;
-        struct frame f;
 
-        push_want_encode(&b, &m);
-        f = first_frame(&b);
-        assert_int_equal(push_want_decode(&got, &f, NULL), 0);
+        ASSERT_COMES_BACK(push_want, MSG_WANT, &got, &m);
         assert_int_equal(got.holder, PUSH_NO_NODE);
         assert_int_equal(got.n, 3);
         assert_memory_equal(got.entries, list, sizeof(list));
         push_want_finish(&got);
-        buf_clear(&b);
         m.entries = wrong;
-        push_want_encode(&b, &m);
-        f = first_frame(&b);
-        assert_int_equal(push_want_decode(&got, &f, &err), -EPROTO);
-        buf_finish(&b);
+        ASSERT_MALFORMED(push_want, MSG_WANT, &m);
 }
 
 TEST(a_pack_comes_back)
@@ -169,12 +133,8 @@ TEST(a_pack_comes_back)
                                .data = (const unsigned char *)"abcde",
                                .len = 5 },
                          got;
-        CLEANUP(buf_finish) struct buf b = BUF_INIT;
-        struct frame f;
 
-        push_pack_encode(&b, &m);
-        f = only_frame(&b, MSG_PACK);
-        assert_int_equal(push_pack_decode(&got, &f, NULL), 0);
+        ASSERT_COMES_BACK(push_pack, MSG_PACK, &got, &m);
         assert_int_equal(got.stream, 2);
         assert_int_equal(got.position, 7);
         assert_false(got.deflated);
@@ -238,14 +198,9 @@ TEST(orders_and_reports_of_a_chain_come_back)
                                  .port = 65535 },
                            got;
         struct chain_report r = { 5, 2, CHAINED_BROKEN, 7, 0, ECONNRESET }, got_r;
-        CLEANUP(buf_finish) struct buf b = BUF_INIT;
-        struct error err;
-        struct frame f;
 
         strv_push(&m.addrs, "10.0.0.1");
-        chain_order_encode(&b, &m);
-        f = only_frame(&b, MSG_CHAIN);
-        assert_int_equal(chain_order_decode(&got, &f, NULL), 0);
+        ASSERT_COMES_BACK(chain_order, MSG_CHAIN, &got, &m);
         assert_int_equal(got.number, 5);
         assert_int_equal(got.what, CHAIN_CONNECT);
         assert_true(got.yields);
@@ -255,71 +210,49 @@ TEST(orders_and_reports_of_a_chain_come_back)
         chain_order_finish(&got);
         for (int i = 0; i < PUSH_CHAIN_ADDRS; i++)
                 strv_push(&m.addrs, "10.0.0.2");
-        buf_clear(&b);
-        chain_order_encode(&b, &m);
-        f = first_frame(&b);
-        assert_int_equal(chain_order_decode(&got, &f, &err), -EPROTO);
+        ASSERT_MALFORMED(chain_order, MSG_CHAIN, &m);
         strv_finish(&m.addrs);
-        buf_clear(&b);
-        chain_report_encode(&b, &r);
-        f = only_frame(&b, MSG_CHAINED);
-        assert_int_equal(chain_report_decode(&got_r, &f, NULL), 0);
+        ASSERT_COMES_BACK(chain_report, MSG_CHAINED, &got_r, &r);
         assert_int_equal(got_r.number, 5);
         assert_int_equal(got_r.stream, 2);
         assert_int_equal(got_r.what, CHAINED_BROKEN);
         assert_int_equal(got_r.position, 7);
         assert_int_equal(got_r.error, ECONNRESET);
         r.port = 65536;
-        buf_clear(&b);
-        chain_report_encode(&b, &r);
-        f = first_frame(&b);
-        assert_int_equal(chain_report_decode(&got_r, &f, &err), -EPROTO);
+        ASSERT_MALFORMED(chain_report, MSG_CHAINED, &r);
 }
 
 TEST(short_messages_come_back)
 {
         struct pushed p = { .error = ENOSPC, .free_bytes = 12, .folder = "/f", .what = "w" }, got_p;
-        uint32_t taken;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
         struct push_look look;
-        struct buf b = BUF_INIT;
         struct frame f;
+        uint32_t taken;
 
-        pushed_encode(&b, &p);
-        f = first_frame(&b);
-        assert_int_equal(pushed_decode(&got_p, &f, NULL), 0);
+        ASSERT_COMES_BACK(pushed, MSG_PUSHED, &got_p, &p);
         assert_int_equal(got_p.error, ENOSPC);
         assert_int_equal(got_p.free_bytes, 12);
         assert_string_equal(got_p.folder, "/f");
         assert_string_equal(got_p.what, "w");
-        buf_clear(&b);
         number_encode(&b, MSG_TAKEN, 77);
         f = first_frame(&b);
         assert_int_equal(number_decode(&taken, &f, NULL), 0);
         assert_int_equal(taken, 77);
-        buf_clear(&b);
-        push_look_encode(&b, &(struct push_look){ 1 });
-        f = first_frame(&b);
-        assert_int_equal(push_look_decode(&look, &f, NULL), 0);
+        ASSERT_COMES_BACK(push_look, MSG_LOOK, &look, &(struct push_look){ 1 });
         assert_int_equal(look.take_over, 1);
-        buf_finish(&b);
 }
 
 TEST(a_pull_comes_back)
 {
         char *words[] = { (char *)"out", (char *)"/abs", (char *)"/home/pulled" };
         struct pull_order order = { { words, 2, 2 }, { words + 2, 1, 1 } }, got;
-        struct buf b = BUF_INIT;
-        struct frame f;
 
-        pull_order_encode(&b, &order);
-        f = first_frame(&b);
-        assert_int_equal(f.type, MSG_PULL);
-        assert_int_equal(pull_order_decode(&got, &f, NULL), 0);
+        ASSERT_COMES_BACK(pull_order, MSG_PULL, &got, &order);
         assert_int_equal(got.paths.n, 2);
         assert_string_equal(got.paths.v[1], "/abs");
         assert_string_equal(got.skip.v[0], "/home/pulled");
         pull_order_finish(&got);
-        buf_finish(&b);
 }
 
 TEST(pulled_paths_stay_below)
@@ -368,15 +301,10 @@ TEST(an_order_to_stage_comes_back_as_sent)
 {
         const struct stage_order sent = { .remove = 1, .limit = 20ULL << 30, .max_age_s = 604800 };
         struct stage_order m;
-        struct buf b = BUF_INIT;
-        struct frame f;
 
-        stage_order_encode(&b, &sent);
-        f = first_frame(&b);
-        assert_int_equal(stage_order_decode(&m, &f, NULL), 0);
+        ASSERT_COMES_BACK(stage_order, MSG_STAGE, &m, &sent);
         assert_int_equal(m.remove, 1);
         assert_true(m.limit == sent.limit && m.max_age_s == sent.max_age_s);
-        buf_finish(&b);
 }
 
 TEST(staged_folders_come_back_as_sent_and_only_whole)
@@ -390,15 +318,10 @@ TEST(staged_folders_come_back_as_sent_and_only_whole)
                                            .in_use = 1 },
                                          { .removed = 1 } };
         const struct staged sent = { copies, 2 };
-        struct buf b = BUF_INIT;
-        struct error err;
         struct staged m;
-        struct frame f;
-        size_t len;
 
-        staged_encode(&b, &sent);
-        f = first_frame(&b);
-        assert_int_equal(staged_decode(&m, &f, &err), 0);
+        ASSERT_ONLY_WHOLE(staged, MSG_STAGED, &sent);
+        ASSERT_COMES_BACK(staged, MSG_STAGED, &m, &sent);
         assert_int_equal(m.n, 2);
         assert_string_equal(m.v[0].folder, "/tmp/f");
         assert_string_equal(m.v[0].name, "/home/me/.venv");
@@ -406,13 +329,6 @@ TEST(staged_folders_come_back_as_sent_and_only_whole)
         assert_true(m.v[0].bytes == 1ULL << 33 && m.v[0].files == 22806 && m.v[0].age_s == 3600);
         assert_true(m.v[0].in_use && !m.v[0].removed && m.v[1].removed);
         staged_finish(&m);
-        len = f.len;
-        for (f.len = 0; f.len < len; f.len++)
-                assert_int_equal(staged_decode(&m, &f, &err), -EPROTO);
-        buf_clear(&b);
         copies[1].use = PUSH_USES;
-        staged_encode(&b, &sent);
-        f = first_frame(&b);
-        assert_int_equal(staged_decode(&m, &f, &err), -EPROTO);
-        buf_finish(&b);
+        ASSERT_MALFORMED(staged, MSG_STAGED, &sent);
 }

@@ -29,16 +29,15 @@ static struct node_status_conn conns[] = {
         { .port = 1 },
 };
 
-static struct frame encode(struct buf *b, uint32_t n_ranks, uint32_t n_conns)
+static struct node_status sample_status(uint32_t n_ranks, uint32_t n_conns)
 {
-        node_status_encode(b, &(struct node_status){ .number = 5,
-                                                     .rejected = 6,
-                                                     .ranks = ranks,
-                                                     .n_ranks = n_ranks,
-                                                     .conns = conns,
-                                                     .n_conns = n_conns,
-                                                     .other = { 77, 3, 12355, "python3" } });
-        return only_frame(b, MSG_STATUS);
+        return (struct node_status){ .number = 5,
+                                     .rejected = 6,
+                                     .ranks = ranks,
+                                     .n_ranks = n_ranks,
+                                     .conns = conns,
+                                     .n_conns = n_conns,
+                                     .other = { 77, 3, 12355, "python3" } };
 }
 
 static void assert_same_wait(const struct node_status_wait *a, const struct node_status_wait *b)
@@ -67,11 +66,11 @@ static void assert_same_rank(const struct node_status_rank *a, const struct node
 
 TEST(a_status_comes_back_as_sent)
 {
-        struct buf b = BUF_INIT;
-        struct frame f = encode(&b, ARRAY_SIZE(ranks), ARRAY_SIZE(conns));
+        const struct node_status sent = sample_status(ARRAY_SIZE(ranks), ARRAY_SIZE(conns));
         struct node_status got;
 
-        assert_int_equal(node_status_decode(&got, &f, NULL), 0);
+        ASSERT_ONLY_WHOLE(node_status, MSG_STATUS, &sent);
+        ASSERT_COMES_BACK(node_status, MSG_STATUS, &got, &sent);
         assert_int_equal(got.number, 5);
         assert_int_equal(got.rejected, 6);
         assert_int_equal(got.n_ranks, ARRAY_SIZE(ranks));
@@ -89,7 +88,6 @@ TEST(a_status_comes_back_as_sent)
         assert_int_equal(got.other.port, 12355);
         assert_string_equal(got.other.name, "python3");
         node_status_finish(&got);
-        buf_finish(&b);
 }
 
 TEST(an_inspection_comes_back_as_sent)
@@ -119,12 +117,8 @@ TEST(an_inspection_comes_back_as_sent)
                                           .stack = (char[]){ "f (a.py:1)\n" } };
         struct inspect_order o;
         struct inspected a;
-        struct buf b = BUF_INIT;
-        struct frame f;
 
-        inspect_order_encode(&b, &order);
-        f = first_frame(&b);
-        assert_int_equal(inspect_order_decode(&o, &f, NULL), 0);
+        ASSERT_COMES_BACK(inspect_order, MSG_INSPECT, &o, &order);
         assert_int_equal(o.number, 5);
         assert_int_equal(o.what, INSPECT_STACKS);
         assert_int_equal(o.limit_ms, 12000);
@@ -136,11 +130,8 @@ TEST(an_inspection_comes_back_as_sent)
         assert_int_equal(o.n_gpus, 1);
         assert_int_equal(o.gpus[0], 7);
         inspect_order_finish(&o);
-        frame_consume(&b, &f);
-
-        inspected_encode(&b, &answer);
-        f = first_frame(&b);
-        assert_int_equal(inspected_decode(&a, &f, NULL), 0);
+        ASSERT_ONLY_WHOLE(inspected, MSG_INSPECTED, &answer);
+        ASSERT_COMES_BACK(inspected, MSG_INSPECTED, &a, &answer);
         assert_int_equal(a.left, 63);
         assert_int_equal(a.rank, 70000);
         assert_int_equal(a.pid, 4194304);
@@ -154,40 +145,29 @@ TEST(an_inspection_comes_back_as_sent)
         assert_string_equal(a.problem, answer.problem);
         assert_string_equal(a.stack, answer.stack);
         inspected_finish(&a);
-        f.len--;
-        assert_int_equal(inspected_decode(&a, &f, NULL), -EPROTO);
-        buf_finish(&b);
 }
 
 TEST(a_status_may_be_empty)
 {
-        struct buf b = BUF_INIT;
-        struct frame f = encode(&b, 0, 0);
+        const struct node_status sent = sample_status(0, 0);
         struct node_status got;
 
-        assert_int_equal(node_status_decode(&got, &f, NULL), 0);
+        ASSERT_COMES_BACK(node_status, MSG_STATUS, &got, &sent);
         assert_int_equal(got.n_ranks, 0);
         assert_int_equal(got.n_conns, 0);
         node_status_finish(&got);
-        buf_finish(&b);
 }
 
-TEST(every_shorter_or_longer_status_is_malformed)
+TEST(a_malformed_status_is_named)
 {
-        struct buf b = BUF_INIT;
-        struct frame f = encode(&b, ARRAY_SIZE(ranks), ARRAY_SIZE(conns));
-        size_t len = f.len;
+        const struct node_status sent = sample_status(ARRAY_SIZE(ranks), ARRAY_SIZE(conns));
+        struct frame f = CARRY(node_status, MSG_STATUS, &sent);
         struct node_status got;
         struct error err;
 
-        for (f.len = 0; f.len < len; f.len++)
-                assert_int_equal(node_status_decode(&got, &f, &err), -EPROTO);
-        assert_string_equal(err.text, "malformed STATUS message");
-        put_u8(&b, 0);
-        f.body = buf_data(&b) + FRAME_HEADER;
-        f.len = len + 1;
+        f.len--;
         assert_int_equal(node_status_decode(&got, &f, &err), -EPROTO);
-        buf_finish(&b);
+        assert_string_equal(err.text, "malformed STATUS message");
 }
 
 TEST(a_rank_has_at_most_the_ports_of_a_message)
@@ -257,18 +237,13 @@ TEST(facts_of_a_node_come_back_as_sent)
                                          .gpu = "Xid 79",
                                          .held = "7 MiB of GPU 1" };
         struct node_facts m;
-        struct buf b = BUF_INIT;
-        struct frame f;
 
-        node_facts_encode(&b, &sent);
-        f = first_frame(&b);
-        assert_int_equal(node_facts_decode(&m, &f, NULL), 0);
+        ASSERT_COMES_BACK(node_facts, MSG_FACTS, &m, &sent);
         assert_int_equal(m.number, 9);
         assert_int_equal(m.fs_type, 0x9123683E);
         assert_int_equal(m.fs_id, UINT64_MAX);
         assert_string_equal(m.gpu, "Xid 79");
         assert_string_equal(m.held, "7 MiB of GPU 1");
-        buf_finish(&b);
 }
 
 TEST(an_answer_of_ras_comes_back_as_sent)
@@ -277,16 +252,11 @@ TEST(an_answer_of_ras_comes_back_as_sent)
                 .number = 7, .look = 1, .problem = "no answer", .text = (char[]){ "{\n}\n" }
         };
         struct ras_reply a;
-        struct buf b = BUF_INIT;
-        struct frame f;
 
-        ras_reply_encode(&b, &answer);
-        f = first_frame(&b);
-        assert_int_equal(ras_reply_decode(&a, &f, NULL), 0);
+        ASSERT_COMES_BACK(ras_reply, MSG_RAS, &a, &answer);
         assert_int_equal(a.number, 7);
         assert_int_equal(a.look, 1);
         assert_string_equal(a.problem, "no answer");
         assert_string_equal(a.text, "{\n}\n");
         ras_reply_finish(&a);
-        buf_finish(&b);
 }

@@ -8,29 +8,25 @@
 #include "wire/codec.h"
 #include "wire/msg.h"
 
-static void put_order(struct buf *b, uint32_t options_at)
-{
-        struct child_agent_order m = { .number = 9,
-                                       .options_at = options_at,
-                                       .lent_agent = true,
-                                       .alias = (char *)"gpu7",
-                                       .known_hosts = (char *)"gpu7 ssh-ed25519 AAAA\n" };
+static char *words[] = { (char *)"ssh", (char *)"gpu7" };
 
-        strv_push(&m.argv, "ssh");
-        strv_push(&m.argv, "gpu7");
-        child_agent_order_encode(b, &m);
-        strv_finish(&m.argv);
+static struct child_agent_order make_order(uint32_t options_at)
+{
+        return (struct child_agent_order){ .number = 9,
+                                           .options_at = options_at,
+                                           .lent_agent = true,
+                                           .argv = { .v = words, .n = ARRAY_SIZE(words) },
+                                           .alias = (char *)"gpu7",
+                                           .known_hosts = (char *)"gpu7 ssh-ed25519 AAAA\n" };
 }
 
 TEST(an_order_comes_back_as_sent)
 {
-        struct buf b = BUF_INIT;
+        const struct child_agent_order sent = make_order(1);
         struct child_agent_order m;
-        struct frame f;
 
-        put_order(&b, 1);
-        f = only_frame(&b, MSG_CHILD_AGENT);
-        assert_int_equal(child_agent_order_decode(&m, &f, NULL), 0);
+        ASSERT_ONLY_WHOLE(child_agent_order, MSG_CHILD_AGENT, &sent);
+        ASSERT_COMES_BACK(child_agent_order, MSG_CHILD_AGENT, &m, &sent);
         assert_int_equal(m.number, 9);
         assert_int_equal(m.options_at, 1);
         assert_true(m.lent_agent);
@@ -39,48 +35,29 @@ TEST(an_order_comes_back_as_sent)
         assert_string_equal(m.alias, "gpu7");
         assert_string_equal(m.known_hosts, "gpu7 ssh-ed25519 AAAA\n");
         child_agent_order_finish(&m);
-        for (size_t cut = 0; cut < f.len; cut++) {
-                struct frame part = { .type = f.type, .body = f.body, .len = cut };
-
-                assert_int_equal(child_agent_order_decode(&m, &part, NULL), -EPROTO);
-        }
-        buf_finish(&b);
 }
 
 TEST(options_stand_behind_a_program)
 {
         static const uint32_t wrong[] = { 0, 3, UINT32_MAX };
-        struct child_agent_order m;
 
         for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
-                struct buf b = BUF_INIT;
-                struct frame f;
+                const struct child_agent_order sent = make_order(wrong[i]);
 
-                put_order(&b, wrong[i]);
-                f = only_frame(&b, MSG_CHILD_AGENT);
-                assert_int_equal(child_agent_order_decode(&m, &f, NULL), -EPROTO);
-                buf_finish(&b);
+                ASSERT_MALFORMED(child_agent_order, MSG_CHILD_AGENT, &sent);
         }
 }
 
 TEST(an_order_without_words_is_one_for_the_agents_own_program)
 {
         struct child_agent_order m = { .number = 9 };
-        struct buf b = BUF_INIT;
-        struct frame f;
 
-        child_agent_order_encode(&b, &m);
-        f = only_frame(&b, MSG_CHILD_AGENT);
-        assert_int_equal(child_agent_order_decode(&m, &f, NULL), 0);
+        ASSERT_COMES_BACK(child_agent_order, MSG_CHILD_AGENT, &m, &m);
         assert_int_equal(m.number, 9);
         assert_int_equal(m.argv.n, 0);
         child_agent_order_finish(&m);
-        buf_finish(&b);
         m = (struct child_agent_order){ .number = 9, .options_at = 1 };
-        child_agent_order_encode(&b, &m);
-        f = only_frame(&b, MSG_CHILD_AGENT);
-        assert_int_equal(child_agent_order_decode(&m, &f, NULL), -EPROTO);
-        buf_finish(&b);
+        ASSERT_MALFORMED(child_agent_order, MSG_CHILD_AGENT, &m);
 }
 
 TEST(a_tunnel_has_bytes_or_a_number)
@@ -119,14 +96,7 @@ TEST(a_tunnel_has_bytes_or_a_number)
 
 TEST(an_unknown_kind_is_malformed)
 {
-        struct buf b = BUF_INIT;
-        struct tunnel m;
-        struct frame f;
-
-        tunnel_encode(&b, &(struct tunnel){ .child = 1, .kind = TUNNEL_KINDS });
-        f = only_frame(&b, MSG_TUNNEL);
-        assert_int_equal(tunnel_decode(&m, &f, NULL), -EPROTO);
-        buf_finish(&b);
+        ASSERT_MALFORMED(tunnel, MSG_TUNNEL, &(struct tunnel){ .child = 1, .kind = TUNNEL_KINDS });
 }
 
 TEST(a_prune_names_its_child)
