@@ -13,23 +13,31 @@
 #define EXITED(code)   ((code) << 8)
 #define SIGNALED(sign) (sign)
 
-static bool ends_at(struct outcome *o, int rank, int status, int64_t ms)
+static struct outcome o = OUTCOME_INIT;
+
+static int tear_down(void **state UNUSED)
+{
+        outcome_finish(&o);
+        return 0;
+}
+
+static bool ends_at(int rank, int status, int64_t ms)
 {
         struct cause c = {
                 .rank = rank, .node = rank / 4, .at_ns = ms * 1000000, .error_ns = 300000
         };
 
-        return outcome_exited(o, &c, status, false, false, "");
+        return outcome_exited(&o, &c, status, false, false, "");
 }
 
-static bool ends(struct outcome *o, int rank, int status)
+static bool ends(int rank, int status)
 {
-        return ends_at(o, rank, status, 100);
+        return ends_at(rank, status, 100);
 }
 
-static bool stopped(struct outcome *o, int rank, int signo, bool killed)
+static bool stopped(int rank, int signo, bool killed)
 {
-        return outcome_exited(o, &(struct cause){ .rank = rank }, SIGNALED(signo), true, killed,
+        return outcome_exited(&o, &(struct cause){ .rank = rank }, SIGNALED(signo), true, killed,
                               NULL);
 }
 
@@ -40,22 +48,17 @@ static const char *name_of(int rank)
         return plan_rank_name(NULL, rank, name);
 }
 
-TEST(nothing_that_exits_0_is_a_failure)
+TEST_WITH(NULL, tear_down, nothing_that_exits_0_is_a_failure)
 {
-        struct outcome o = OUTCOME_INIT;
-
-        assert_false(ends(&o, 0, EXITED(0)));
+        assert_false(ends(0, EXITED(0)));
         assert_false(outcome_failed(&o));
         assert_int_equal(outcome_exit_code(&o), 0);
-        outcome_finish(&o);
 }
 
-TEST(the_end_of_a_rank_that_starts_again_is_forgotten)
+TEST_WITH(NULL, tear_down, the_end_of_a_rank_that_starts_again_is_forgotten)
 {
-        struct outcome o = OUTCOME_INIT;
-
-        ends(&o, 0, EXITED(0));
-        ends(&o, 1, EXITED(0));
+        ends(0, EXITED(0));
+        ends(1, EXITED(0));
         outcome_add_report(&o, 1, "data", "shard 12 is broken", NULL);
         outcome_add_report(&o, 2, "data", "shard 13 is broken", NULL);
         outcome_forget(&o, 1, true);
@@ -65,99 +68,82 @@ TEST(the_end_of_a_rank_that_starts_again_is_forgotten)
         assert_non_null(outcome_find_left(&o, 0));
         assert_null(outcome_find_report(&o, 1));
         assert_null(outcome_find_report(&o, 2));
-        assert_true(ends(&o, 1, EXITED(4)));
+        assert_true(ends(1, EXITED(4)));
         assert_int_equal(outcome_exit_code(&o), 4);
-        outcome_finish(&o);
 }
 
-TEST(the_first_failing_rank_gives_the_code)
+TEST_WITH(NULL, tear_down, the_first_failing_rank_gives_the_code)
 {
-        struct outcome o = OUTCOME_INIT;
         char text[200];
 
-        assert_true(ends(&o, 5, EXITED(7)));
-        assert_false(ends(&o, 1, EXITED(9)));
+        assert_true(ends(5, EXITED(7)));
+        assert_false(ends(1, EXITED(9)));
         assert_int_equal(outcome_exit_code(&o), 7);
         assert_int_equal(o.n_seen, 2);
         outcome_sentence(&o.cause, name_of(o.cause.rank), "gpu002", text, sizeof(text));
         assert_string_equal(text, "rank 5 on gpu002 exited with code 7");
         assert_true(outcome_is_workers(&o));
-        outcome_finish(&o);
 }
 
-TEST(a_fatal_signal_beats_an_earlier_exit_code)
+TEST_WITH(NULL, tear_down, a_fatal_signal_beats_an_earlier_exit_code)
 {
-        struct outcome o = OUTCOME_INIT;
-
-        assert_true(ends(&o, 1, EXITED(1)));
-        assert_true(ends(&o, 2, SIGNALED(SIGSEGV)));
+        assert_true(ends(1, EXITED(1)));
+        assert_true(ends(2, SIGNALED(SIGSEGV)));
         assert_int_equal(o.cause.rank, 2);
         assert_int_equal(outcome_exit_code(&o), 139);
-        outcome_finish(&o);
 }
 
-TEST(after_the_decision_nothing_is_a_failure)
+TEST_WITH(NULL, tear_down, after_the_decision_nothing_is_a_failure)
 {
-        struct outcome o = OUTCOME_INIT;
         struct cause node = { .kind = CAUSE_NODE, .rank = -1, .node = 1 };
 
-        ends(&o, 0, EXITED(0));
+        ends(0, EXITED(0));
         outcome_decide(&o);
-        assert_false(ends(&o, 1, EXITED(7)));
-        assert_false(ends(&o, 2, SIGNALED(SIGSEGV)));
-        assert_false(stopped(&o, 3, SIGKILL, true));
-        assert_false(ends(&o, 4, EXITED(0)));
+        assert_false(ends(1, EXITED(7)));
+        assert_false(ends(2, SIGNALED(SIGSEGV)));
+        assert_false(stopped(3, SIGKILL, true));
+        assert_false(ends(4, EXITED(0)));
         assert_false(outcome_happened(&o, &node));
         assert_int_equal(outcome_exit_code(&o), 0);
         assert_int_equal(outcome_count(&o), 0);
         assert_int_equal(o.failed, 0);
         assert_int_equal(o.stopped, 3);
         assert_int_equal(o.killed, 1);
-        outcome_finish(&o);
 }
 
-TEST(a_failure_before_the_decision_stays)
+TEST_WITH(NULL, tear_down, a_failure_before_the_decision_stays)
 {
-        struct outcome o = OUTCOME_INIT;
-
-        assert_true(ends(&o, 1, EXITED(7)));
+        assert_true(ends(1, EXITED(7)));
         outcome_decide(&o);
-        assert_false(ends(&o, 2, SIGNALED(SIGSEGV)));
+        assert_false(ends(2, SIGNALED(SIGSEGV)));
         assert_int_equal(outcome_exit_code(&o), 7);
         assert_int_equal(o.cause.rank, 1);
-        outcome_finish(&o);
 }
 
-TEST(stopped_ranks_are_never_the_cause)
+TEST_WITH(NULL, tear_down, stopped_ranks_are_never_the_cause)
 {
-        struct outcome o = OUTCOME_INIT;
-
-        assert_true(ends(&o, 1, EXITED(3)));
-        assert_false(stopped(&o, 2, SIGTERM, false));
-        assert_false(stopped(&o, 3, SIGKILL, true));
+        assert_true(ends(1, EXITED(3)));
+        assert_false(stopped(2, SIGTERM, false));
+        assert_false(stopped(3, SIGKILL, true));
         assert_int_equal(outcome_exit_code(&o), 3);
         assert_int_equal(o.stopped, 2);
         assert_int_equal(o.killed, 1);
         assert_int_equal(o.n_seen, 1);
-        outcome_finish(&o);
 }
 
-TEST(a_lost_node_beats_its_ranks)
+TEST_WITH(NULL, tear_down, a_lost_node_beats_its_ranks)
 {
-        struct outcome o = OUTCOME_INIT;
         struct cause c = { .kind = CAUSE_NODE, .rank = -1, .node = 1, .text = "connection reset" };
 
-        assert_true(ends(&o, 1, EXITED(1)));
+        assert_true(ends(1, EXITED(1)));
         assert_true(outcome_happened(&o, &c));
         assert_int_equal(outcome_exit_code(&o), 125);
         assert_false(outcome_is_workers(&o));
-        outcome_finish(&o);
 }
 
 /* It closes its connections before it can be reaped. */
-TEST(a_rank_that_left_mpi_explains_aborts_without_words)
+TEST_WITH(NULL, tear_down, a_rank_that_left_mpi_explains_aborts_without_words)
 {
-        struct outcome o = OUTCOME_INIT;
         struct cause abort = { .kind = CAUSE_ABORT, .rank = 5, .code = 14, .at_ns = 92000000 };
         struct cause left = { .kind = CAUSE_UNFINALIZED, .rank = 7, .at_ns = 100000000 };
 
@@ -170,29 +156,24 @@ TEST(a_rank_that_left_mpi_explains_aborts_without_words)
         assert_true(outcome_happened(&o, &abort));
         assert_false(outcome_exited(&o, &left, EXITED(0), false, false, ""));
         assert_int_equal(o.cause.rank, 5);
-        outcome_finish(&o);
 }
 
-TEST(an_order_stays_the_cause)
+TEST_WITH(NULL, tear_down, an_order_stays_the_cause)
 {
-        struct outcome o = OUTCOME_INIT;
         struct cause c = { .kind = CAUSE_ORDER, .rank = -1, .node = -1, .signal = SIGINT };
 
         assert_true(outcome_happened(&o, &c));
-        assert_false(ends(&o, 2, SIGNALED(SIGSEGV)));
+        assert_false(ends(2, SIGNALED(SIGSEGV)));
         assert_int_equal(outcome_exit_code(&o), 130);
-        outcome_finish(&o);
 }
 
-TEST(an_order_after_a_failure_is_not_the_cause)
+TEST_WITH(NULL, tear_down, an_order_after_a_failure_is_not_the_cause)
 {
-        struct outcome o = OUTCOME_INIT;
         struct cause c = { .kind = CAUSE_ORDER, .rank = -1, .node = -1, .signal = SIGINT };
 
-        assert_true(ends(&o, 2, EXITED(4)));
+        assert_true(ends(2, EXITED(4)));
         assert_false(outcome_happened(&o, &c));
         assert_int_equal(outcome_exit_code(&o), 4);
-        outcome_finish(&o);
 }
 
 TEST(every_kind_of_cause_has_its_exit_code)
@@ -221,104 +202,84 @@ TEST(every_kind_of_cause_has_its_exit_code)
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-                struct outcome o = OUTCOME_INIT;
-
                 assert_true(outcome_happened(&o, &rows[i].c));
                 assert_int_equal(outcome_exit_code(&o), rows[i].code);
                 outcome_finish(&o);
         }
 }
 
-TEST(a_report_of_a_rank_explains_its_end)
+TEST_WITH(NULL, tear_down, a_report_of_a_rank_explains_its_end)
 {
-        struct outcome o = OUTCOME_INIT;
-
         outcome_add_report(&o, 3, "data", "shard 12 is broken", NULL);
         outcome_add_report(&o, 3, "data", "something else", NULL);
         assert_false(outcome_failed(&o));
-        assert_true(ends(&o, 3, EXITED(1)));
+        assert_true(ends(3, EXITED(1)));
         assert_string_equal(outcome_find_report(&o, 3)->said, "data: shard 12 is broken");
         assert_null(outcome_find_report(&o, 4));
-        outcome_finish(&o);
 }
 
-TEST(of_like_failures_the_earlier_one_counts_whenever_it_came)
+TEST_WITH(NULL, tear_down, of_like_failures_the_earlier_one_counts_whenever_it_came)
 {
-        struct outcome o = OUTCOME_INIT;
-
-        assert_true(ends_at(&o, 1, EXITED(1), 1005));
-        assert_true(ends_at(&o, 9, EXITED(2), 1000));
-        assert_false(ends_at(&o, 5, EXITED(3), 1007));
+        assert_true(ends_at(1, EXITED(1), 1005));
+        assert_true(ends_at(9, EXITED(2), 1000));
+        assert_false(ends_at(5, EXITED(3), 1007));
         assert_int_equal(o.cause.rank, 9);
         assert_int_equal(outcome_next(&o)->rank, 1);
-        outcome_finish(&o);
 }
 
-TEST(failures_far_apart_are_not_weighed)
+TEST_WITH(NULL, tear_down, failures_far_apart_are_not_weighed)
 {
-        struct outcome o = OUTCOME_INIT;
-
-        assert_true(ends_at(&o, 1, EXITED(1), 1000));
-        assert_false(ends_at(&o, 2, SIGNALED(SIGSEGV), 60000));
+        assert_true(ends_at(1, EXITED(1), 1000));
+        assert_false(ends_at(2, SIGNALED(SIGSEGV), 60000));
         assert_int_equal(o.cause.rank, 1);
-        outcome_finish(&o);
 }
 
-TEST(clocks_of_two_nodes_may_be_too_wrong_to_tell)
+TEST_WITH(NULL, tear_down, clocks_of_two_nodes_may_be_too_wrong_to_tell)
 {
-        struct outcome o = OUTCOME_INIT;
-
-        ends_at(&o, 1, EXITED(1), 1000);
-        ends_at(&o, 9, EXITED(2), 1000);
-        ends_at(&o, 13, EXITED(2), 1002);
+        ends_at(1, EXITED(1), 1000);
+        ends_at(9, EXITED(2), 1000);
+        ends_at(13, EXITED(2), 1002);
         assert_true(outcome_ambiguous(&o.seen[0], &o.seen[1]));
         assert_false(outcome_ambiguous(&o.seen[0], &o.seen[2]));
-        outcome_finish(&o);
 }
 
-TEST(a_silent_node_is_the_cause_of_earlier_failures)
+TEST_WITH(NULL, tear_down, a_silent_node_is_the_cause_of_earlier_failures)
 {
         struct cause lost = { .kind = CAUSE_NODE, .rank = -1, .node = 1, .at_ns = 900 * 1000000 };
-        struct outcome o = OUTCOME_INIT;
 
         o.pulse_ns = 250 * 1000000;
-        assert_true(ends_at(&o, 1, EXITED(1), 1000)); /* an immediate echo */
+        assert_true(ends_at(1, EXITED(1), 1000)); /* an immediate echo */
         assert_true(outcome_happened(&o, &lost));
         assert_int_equal(o.cause.kind, CAUSE_NODE);
         outcome_finish(&o);
 
         o.pulse_ns = 250 * 1000000;
-        assert_true(ends_at(&o, 1, EXITED(1), 300)); /* failed while the node was still there */
+        assert_true(ends_at(1, EXITED(1), 300)); /* failed while the node was still there */
         assert_false(outcome_happened(&o, &lost));
         assert_int_equal(o.cause.rank, 1);
-        outcome_finish(&o);
 }
 
-TEST(a_rank_that_failed_before_its_node_was_lost_is_the_cause)
+TEST_WITH(NULL, tear_down, a_rank_that_failed_before_its_node_was_lost_is_the_cause)
 {
         struct cause lost = { .kind = CAUSE_NODE, .rank = -1, .at_ns = 1050 * 1000000 };
-        struct outcome o = OUTCOME_INIT;
 
         o.pulse_ns = 250 * 1000000;
-        assert_true(ends_at(&o, 1, EXITED(7), 1000));
+        assert_true(ends_at(1, EXITED(7), 1000));
         lost.node = o.cause.node;
         assert_false(outcome_happened(&o, &lost));
         assert_int_equal(outcome_exit_code(&o), 7);
         lost.node++;
         assert_true(outcome_happened(&o, &lost)); /* another's may have been the reason */
-        outcome_finish(&o);
 }
 
-TEST(the_end_of_a_rank_comes_before_the_loss_of_its_node)
+TEST_WITH(NULL, tear_down, the_end_of_a_rank_comes_before_the_loss_of_its_node)
 {
         struct cause lost = { .kind = CAUSE_NODE, .rank = -1, .node = 1, .at_ns = 999 * 1000000 };
-        struct outcome o = OUTCOME_INIT;
 
         o.pulse_ns = 250 * 1000000;
-        assert_true(ends_at(&o, 5, EXITED(7), 1000)); /* by an inexact clock */
+        assert_true(ends_at(5, EXITED(7), 1000)); /* by an inexact clock */
         assert_false(outcome_happened(&o, &lost));
         assert_int_equal(outcome_exit_code(&o), 7);
-        outcome_finish(&o);
 }
 
 static char *words(void *ctx, int rank, struct burst *ret)
@@ -329,57 +290,49 @@ static char *words(void *ctx, int rank, struct burst *ret)
         return xstrdup(by_rank[rank]);
 }
 
-TEST(a_rank_that_only_lost_a_peer_is_not_the_cause)
+TEST_WITH(NULL, tear_down, a_rank_that_only_lost_a_peer_is_not_the_cause)
 {
         const char *said[] = { "gloo: Connection reset by peer [10.0.0.2]:1234", "out of data",
                                "ncclRemoteError: A call failed possibly due to a network error" };
-        struct outcome o = OUTCOME_INIT;
 
-        assert_true(ends_at(&o, 0, EXITED(1), 1000));
-        assert_false(ends_at(&o, 1, EXITED(7), 1001));
-        assert_false(ends_at(&o, 2, EXITED(1), 1002));
+        assert_true(ends_at(0, EXITED(1), 1000));
+        assert_false(ends_at(1, EXITED(7), 1001));
+        assert_false(ends_at(2, EXITED(1), 1002));
         outcome_finalize(&o, NULL, words, said);
         assert_int_equal(o.cause.rank, 1);
         assert_int_equal(outcome_exit_code(&o), 7);
         assert_null(outcome_next(&o));
         assert_true(o.seen[0].echo && o.seen[2].echo && !o.seen[1].echo);
-        outcome_finish(&o);
 }
 
 /* 80,000 ranks may fail on their own before our order arrives. */
-TEST(a_late_cause_of_very_many_failures_stays_the_cause)
+TEST_WITH(NULL, tear_down, a_late_cause_of_very_many_failures_stays_the_cause)
 {
         static const char *said[5000];
-        struct outcome o = OUTCOME_INIT;
 
         for (int rank = 1; rank < 5000; rank++) {
                 said[rank] = "";
-                ends_at(&o, rank, EXITED(1), 1001);
+                ends_at(rank, EXITED(1), 1001);
         }
         said[0] = "";
-        assert_true(ends_at(&o, 0, SIGNALED(SIGSEGV), 1002));
+        assert_true(ends_at(0, SIGNALED(SIGSEGV), 1002));
         assert_int_equal(o.n_seen + o.unseen, 5000);
         outcome_finalize(&o, NULL, words, said);
         assert_int_equal(o.cause.rank, 0);
         assert_int_equal(outcome_exit_code(&o), 139);
-        outcome_finish(&o);
 }
 
-TEST(a_rank_that_explains_itself_beats_one_that_does_not)
+TEST_WITH(NULL, tear_down, a_rank_that_explains_itself_beats_one_that_does_not)
 {
-        struct outcome o = OUTCOME_INIT;
-
         outcome_add_report(&o, 2, "python", "ValueError: no such shard", "Traceback ...");
-        assert_true(ends_at(&o, 0, EXITED(1), 1000));
-        assert_true(ends_at(&o, 2, EXITED(1), 1001));
+        assert_true(ends_at(0, EXITED(1), 1000));
+        assert_true(ends_at(2, EXITED(1), 1001));
         assert_int_equal(o.cause.rank, 2);
-        outcome_finish(&o);
 }
 
 static void expect_quote(const char *words, int code, enum quote quote, const char *text)
 {
         struct cause c = { .kind = CAUSE_EXIT, .rank = 3, .code = code };
-        struct outcome o = OUTCOME_INIT;
 
         outcome_quote(&o, &c, words);
         assert_string_equal(c.text, text);
@@ -426,11 +379,10 @@ TEST(else_the_last_line_tells)
         expect_quote("", 7, QUOTE_NONE, "");
 }
 
-TEST(the_sentence_says_why)
+TEST_WITH(NULL, tear_down, the_sentence_says_why)
 {
         struct cause c = { .kind = CAUSE_EXIT, .rank = 3, .code = 1 };
         char text[640], longer[400];
-        struct outcome o = OUTCOME_INIT;
 
         outcome_quote(&o, &c, TRACEBACK "ValueError: shard 12 is empty\n");
         outcome_sentence(&c, name_of(c.rank), "node004", text, sizeof(text));
@@ -464,7 +416,6 @@ TEST(the_sentence_says_why)
         outcome_sentence(&c, name_of(c.rank), "n", text, sizeof(text));
         assert_int_equal(strlen(text), strlen("rank 5 on n exited with code 1: ") + 120);
         assert_string_equal(text + strlen(text) - 4, "x...");
-        outcome_finish(&o);
 }
 
 static void expect_brief(enum cause_kind kind, const char *words, const char *want)
@@ -537,7 +488,7 @@ static char *told_words(void *ctx, int rank, struct burst *ret)
 }
 
 /* Lets the ranks end in the order of their times. */
-static void end_ranks(struct outcome *o, const struct told *t, int n)
+static void end_ranks(const struct told *t, int n)
 {
         for (int64_t ms = 1; ms < 200000; ms++)
                 for (int rank = 0; rank < n; rank++) {
@@ -547,7 +498,8 @@ static void end_ranks(struct outcome *o, const struct told *t, int n)
                                 continue;
                         c.at_ns = ms * 1000000;
                         c.told = burst_of(&t[rank]);
-                        outcome_exited(o, &c, t[rank].status, t[rank].stopped, false, t[rank].said);
+                        outcome_exited(&o, &c, t[rank].status, t[rank].stopped, false,
+                                       t[rank].said);
                 }
 }
 
@@ -557,9 +509,7 @@ static void end_ranks(struct outcome *o, const struct told *t, int n)
 static void expect_cause(const struct told *t, int n, int64_t stopped_ms, int rank,
                          enum cause_kind kind, int code)
 {
-        struct outcome o = OUTCOME_INIT;
-
-        end_ranks(&o, t, n);
+        end_ranks(t, n);
         o.stopped_ns = stopped_ms * 1000000;
         outcome_finalize(&o, NULL, told_words, (void *)t);
         assert_int_equal(o.cause.rank, rank);
@@ -687,52 +637,48 @@ TEST(a_lost_service_is_the_reason_if_nobody_tells_another)
         expect_cause(slow, 2, 0, 1, CAUSE_EXIT, 4);
 }
 
-TEST(the_first_exception_of_a_chain_is_the_reason)
+TEST_WITH(NULL, tear_down, the_first_exception_of_a_chain_is_the_reason)
 {
         const struct told t[] = { { LOST, 1000, 1010, EXITED(1), false },
                                   { TRACEBACK
                                     "ValueError: no label\n\nDuring handling of the "
                                     "above exception, another exception occurred:\n\n" LOST,
                                     1000, 1050, EXITED(1), false } };
-        struct outcome o = OUTCOME_INIT;
 
-        end_ranks(&o, t, 2);
+        end_ranks(t, 2);
         outcome_finalize(&o, NULL, told_words, (void *)t);
         assert_int_equal(o.cause.rank, 1);
         assert_string_equal(o.cause.text, "ValueError: no label");
-        outcome_finish(&o);
 }
 
-TEST(the_stop_waits_for_a_rank_that_has_told_a_reason)
+TEST_WITH(NULL, tear_down, the_stop_waits_for_a_rank_that_has_told_a_reason)
 {
         const struct told t[] = { { "", 0, 1550, EXITED(3), false }, { VALUE, 1000, 0, 0, false } };
         const struct told alone[] = { { VALUE, 1500, 1550, EXITED(1), false },
                                       { VALUE, 1000, 0, 0, false } };
         const struct told echo[] = { { LOST, 1500, 1550, EXITED(3), false },
                                      { "", 0, 0, 0, false } };
-        struct outcome o = OUTCOME_INIT;
 
-        end_ranks(&o, t, 2);
+        end_ranks(t, 2);
         assert_true(outcome_may_follow(&o, 2, 1600 * 1000000LL, told_words, (void *)t));
         assert_false(outcome_may_follow(&o, 2, 16000 * 1000000LL, told_words, (void *)t));
         outcome_finish(&o);
-        end_ranks(&o, alone, 2);
+        end_ranks(alone, 2);
         assert_false(outcome_may_follow(&o, 2, 1600 * 1000000LL, told_words, (void *)alone));
         outcome_finish(&o);
-        end_ranks(&o, echo, 2);
+        end_ranks(echo, 2);
         assert_true(outcome_may_follow(&o, 2, 1600 * 1000000LL, told_words, (void *)echo));
-        outcome_finish(&o);
 }
 
-static bool is_same(const struct outcome *o, int rank)
+static bool is_same(int rank)
 {
-        for (size_t i = 0; i < o->n_same; i++)
-                if (o->same[i] == rank)
+        for (size_t i = 0; i < o.n_same; i++)
+                if (o.same[i] == rank)
                         return true;
         return false;
 }
 
-TEST(ranks_that_said_the_same_are_found)
+TEST_WITH(NULL, tear_down, ranks_that_said_the_same_are_found)
 {
         const char *said[] = { TRACEBACK "ValueError: empty\n",
                                TRACEBACK "ValueError: empty\n",
@@ -740,58 +686,49 @@ TEST(ranks_that_said_the_same_are_found)
                                TRACEBACK "ValueError: empty\n",
                                TRACEBACK "ValueError: empty\n",
                                "ValueError: empty\n" };
-        struct outcome o = OUTCOME_INIT;
 
-        assert_true(ends_at(&o, 0, EXITED(1), 1000));
-        ends_at(&o, 1, EXITED(1), 1001);
-        ends_at(&o, 2, EXITED(1), 1002);
+        assert_true(ends_at(0, EXITED(1), 1000));
+        ends_at(1, EXITED(1), 1001);
+        ends_at(2, EXITED(1), 1002);
         /* The order arrived just before the end. */
         outcome_exited(&o, &(struct cause){ .rank = 3 }, EXITED(1), true, false, NULL);
-        stopped(&o, 4, SIGTERM, false);
-        stopped(&o, 5, SIGTERM, false);
+        stopped(4, SIGTERM, false);
+        stopped(5, SIGTERM, false);
         outcome_finalize(&o, NULL, words, said);
         assert_int_equal(o.cause.rank, 0);
         assert_int_equal(o.n_same, 3);
-        assert_true(is_same(&o, 1) && is_same(&o, 3) && is_same(&o, 4));
+        assert_true(is_same(1) && is_same(3) && is_same(4));
         assert_int_equal(o.stopped, 1); /* rank 5: the others had failed by themselves */
         assert_int_equal(o.failed, 5);
-        outcome_finish(&o);
 }
 
-TEST(what_follows_is_not_counted_with_the_same_reason)
+TEST_WITH(NULL, tear_down, what_follows_is_not_counted_with_the_same_reason)
 {
         const char *said[] = { LOST, LOST, LOST };
-        struct outcome o = OUTCOME_INIT;
 
         for (int i = 0; i < 3; i++)
-                ends_at(&o, i, EXITED(1), 1000 + i);
+                ends_at(i, EXITED(1), 1000 + i);
         outcome_finalize(&o, NULL, words, said);
         assert_int_equal(o.n_same, 0);
         assert_int_equal(o.failed, 3);
-        outcome_finish(&o);
 }
 
-TEST(ranks_that_left_early_with_0_are_kept)
+TEST_WITH(NULL, tear_down, ranks_that_left_early_with_0_are_kept)
 {
-        struct outcome o = OUTCOME_INIT;
-
-        assert_false(ends_at(&o, 5, EXITED(0), 1000));
-        assert_true(ends_at(&o, 0, EXITED(1), 3100));
+        assert_false(ends_at(5, EXITED(0), 1000));
+        assert_true(ends_at(0, EXITED(1), 3100));
         assert_int_equal(o.left.n, 1);
         assert_int_equal(o.left.v[0].rank, 5);
         assert_int_equal(o.left.v[0].at_ns, INT64_C(1000) * 1000000);
-        outcome_finish(&o);
 }
 
-TEST(very_long_reports_are_cut)
+TEST_WITH(NULL, tear_down, very_long_reports_are_cut)
 {
         char *text = xcalloc(1 << 20, 1);
-        struct outcome o = OUTCOME_INIT;
 
         memset(text, 'x', (1 << 20) - 1);
         outcome_add_report(&o, 1, "python", text, text);
         assert_in_range(strlen(outcome_find_report(&o, 1)->said), 1000, 4000);
         assert_in_range(strlen(outcome_find_report(&o, 1)->trace), 1000, 20000);
         free(text);
-        outcome_finish(&o);
 }
