@@ -11,7 +11,7 @@ TEST(a_query_comes_back_the_same)
         uint32_t gpus[] = { 3, 1 };
         struct bind_query_rank ranks[] = { { 8, 4, gpus, 2 }, { 9, 0, NULL, 0 } };
         const struct bind_query in = { (char *)"core:2", true, ranks, 2, ranks, 1 };
-        struct bind_query out;
+        CLEANUP(bind_query_finish) struct bind_query out;
 
         ASSERT_ONLY_WHOLE(bind_query, MSG_BIND, &in);
         ASSERT_COMES_BACK(bind_query, MSG_BIND, &out, &in);
@@ -25,7 +25,6 @@ TEST(a_query_comes_back_the_same)
         assert_int_equal(out.ranks[0].n_gpus, 2);
         assert_int_equal(out.ranks[0].gpus[1], 1);
         assert_int_equal(out.ranks[1].n_gpus, 0);
-        bind_query_finish(&out);
 }
 
 TEST(an_answer_comes_back_the_same)
@@ -33,7 +32,7 @@ TEST(an_answer_comes_back_the_same)
         struct bound_rank ranks[] = { { 8, (char *)"0-3,8", 1, "", (char *)"mlx5_0:1" },
                                       { 9, (char *)"", UINT32_MAX, "too few", (char *)"" } };
         const struct bound in = { ranks, 2 };
-        struct bound out;
+        CLEANUP(bound_finish) struct bound out;
 
         ASSERT_ONLY_WHOLE(bound, MSG_BOUND, &in);
         ASSERT_COMES_BACK(bound, MSG_BOUND, &out, &in);
@@ -42,5 +41,4 @@ TEST(an_answer_comes_back_the_same)
         assert_int_equal(out.ranks[0].node, 1);
         assert_string_equal(out.ranks[1].why, "too few");
         assert_string_equal(out.ranks[0].nics, "mlx5_0:1");
-        bound_finish(&out);
 }

@@ -13,14 +13,13 @@ TEST(numbers_are_little_endian)
         static const unsigned char want[] = {
                 0x12, 0x78, 0x56, 0x34, 0x12, 8, 7, 6, 5, 4, 3, 2, 1
         };
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
 
         put_u8(&b, 0x12);
         put_u32(&b, 0x12345678);
         put_u64(&b, 0x0102030405060708);
         assert_int_equal(buf_len(&b), sizeof(want));
         assert_memory_equal(buf_data(&b), want, sizeof(want));
-        buf_finish(&b);
 }
 
 /* One field of each kind. */
@@ -72,7 +71,7 @@ TEST(what_was_encoded_is_decoded_and_freed)
                              .rest = (const unsigned char *)"rest",
                              .len = 4 };
         struct sample out = { 0 };
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
         struct codec c;
 
         strv_push(&in.list, "");
@@ -100,7 +99,6 @@ TEST(what_was_encoded_is_decoded_and_freed)
         assert_null(out.numbers);
         assert_int_equal(out.n_numbers + out.list.n, 0);
         strv_finish(&in.list);
-        buf_finish(&b);
 }
 
 TEST(small_numbers_need_few_bytes)
@@ -113,7 +111,7 @@ TEST(small_numbers_need_few_bytes)
         struct reader r;
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                struct buf b = BUF_INIT;
+                CLEANUP(buf_finish) struct buf b = BUF_INIT;
 
                 put_varint(&b, cases[i].v);
                 assert_int_equal(buf_len(&b), cases[i].len);
@@ -124,7 +122,6 @@ TEST(small_numbers_need_few_bytes)
                 r.left--;
                 take_varint(&r);
                 assert_true(r.failed);
-                buf_finish(&b);
         }
         r = (struct reader)READER_INIT((const unsigned char *)long_one, sizeof(long_one) - 1);
         assert_int_equal(take_varint(&r), 0);
@@ -146,7 +143,7 @@ TEST(a_reader_remembers_its_first_failure)
 
 TEST(lengths_beyond_the_limit_or_the_input_are_refused)
 {
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
         struct reader r;
         struct codec c;
         size_t len;
@@ -169,13 +166,12 @@ TEST(lengths_beyond_the_limit_or_the_input_are_refused)
         codec_str(&c, &s, 100);
         assert_null(s);
         assert_true(c.in.failed);
-        buf_finish(&b);
 }
 
 TEST(strings_with_a_nul_inside_are_refused)
 {
-        struct buf b = BUF_INIT;
-        struct strv v = STRV_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
+        CLEANUP(strv_finish) struct strv v = STRV_INIT;
         struct codec c;
         char *s, fixed[8];
 
@@ -192,15 +188,13 @@ TEST(strings_with_a_nul_inside_are_refused)
         c = codec_of(&b);
         codec_strv(&c, &v, 8, 8);
         assert_true(c.in.failed);
-        strv_finish(&v);
-        buf_finish(&b);
 }
 
 TEST(a_huge_count_does_not_allocate)
 {
         uint32_t *numbers, n;
-        struct buf b = BUF_INIT;
-        struct strv v = STRV_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
+        CLEANUP(strv_finish) struct strv v = STRV_INIT;
         struct codec c;
 
         put_u32(&b, UINT32_MAX);
@@ -213,6 +207,4 @@ TEST(a_huge_count_does_not_allocate)
         assert_true(c.in.failed);
         assert_null(numbers);
         assert_int_equal(n, 0);
-        strv_finish(&v);
-        buf_finish(&b);
 }

@@ -61,7 +61,7 @@ TEST(an_unknown_mode_is_malformed)
 /* One more character than a token has. */
 TEST(a_long_token_is_malformed)
 {
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
         struct endpoint_order m;
         struct error err;
         struct frame f;
@@ -75,7 +75,6 @@ TEST(a_long_token_is_malformed)
         frame_end(&b, mark);
         f = only_frame(&b, MSG_ENDPOINT);
         assert_int_equal(endpoint_order_decode(&m, &f, &err), -EPROTO);
-        buf_finish(&b);
 }
 
 TEST(an_opened_endpoint_comes_back_as_sent)
@@ -91,13 +90,12 @@ TEST(an_opened_endpoint_comes_back_as_sent)
 TEST(held_ports_come_back_as_sent)
 {
         const struct ports_held sent = { ports, ARRAY_SIZE(ports), "" };
-        struct ports_held m;
+        CLEANUP(ports_held_finish) struct ports_held m;
 
         ASSERT_ONLY_WHOLE(ports_held, MSG_PORTS_HELD, &sent);
         ASSERT_COMES_BACK(ports_held, MSG_PORTS_HELD, &m, &sent);
         assert_int_equal(m.n, 2);
         assert_memory_equal(m.numbers, ports, sizeof(ports));
-        ports_held_finish(&m);
 }
 
 TEST(numbers_that_are_no_ports_are_malformed)
@@ -134,7 +132,7 @@ TEST(results_come_back_as_sent)
 {
         struct probe_result results[] = { { 0, "ib0", 120 }, { ECONNREFUSED, "", 7000000 } };
         const struct probed sent = { .results = results, .n = ARRAY_SIZE(results) };
-        struct probed m;
+        CLEANUP(probed_finish) struct probed m;
 
         ASSERT_ONLY_WHOLE(probed, MSG_PROBED, &sent);
         ASSERT_COMES_BACK(probed, MSG_PROBED, &m, &sent);
@@ -144,7 +142,6 @@ TEST(results_come_back_as_sent)
                 assert_string_equal(m.results[i].iface, results[i].iface);
                 assert_int_equal(m.results[i].us, results[i].us);
         }
-        probed_finish(&m);
 }
 
 TEST(a_question_about_owners_comes_back_as_sent)
@@ -168,7 +165,7 @@ TEST(owners_come_back_as_sent)
 {
         struct owner owners[] = { { OWNER_USER, 0 }, { OWNER_OTHER, 65533 }, { OWNER_UNKNOWN, 0 } };
         const struct owners sent = { 7, "node002", owners, ARRAY_SIZE(owners) };
-        struct owners m;
+        CLEANUP(owners_finish) struct owners m;
 
         ASSERT_ONLY_WHOLE(owners, MSG_OWNERS, &sent);
         ASSERT_COMES_BACK(owners, MSG_OWNERS, &m, &sent);
@@ -179,7 +176,6 @@ TEST(owners_come_back_as_sent)
                 assert_int_equal(m.owners[i].verdict, owners[i].verdict);
                 assert_int_equal(m.owners[i].uid, owners[i].uid);
         }
-        owners_finish(&m);
 }
 
 TEST(an_unknown_verdict_is_malformed)

@@ -15,7 +15,7 @@ static void put_frame(struct buf *b, uint8_t type, const void *body, size_t len)
 
 TEST(frames_come_out_whole_and_in_order)
 {
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
         struct frame f;
         struct error err;
 
@@ -32,12 +32,11 @@ TEST(frames_come_out_whole_and_in_order)
         frame_consume(&b, &f);
         assert_int_equal(buf_len(&b), 0);
         assert_int_equal(frame_peek(&b, &f, &err), 0);
-        buf_finish(&b);
 }
 
 TEST(a_frame_may_arrive_byte_by_byte)
 {
-        struct buf whole = BUF_INIT, in = BUF_INIT;
+        CLEANUP(buf_finish) struct buf whole = BUF_INIT, in = BUF_INIT;
         struct frame f;
         struct error err;
 
@@ -48,8 +47,6 @@ TEST(a_frame_may_arrive_byte_by_byte)
         }
         assert_int_equal(frame_peek(&in, &f, &err), 1);
         assert_memory_equal(f.body, "abc", 3);
-        buf_finish(&whole);
-        buf_finish(&in);
 }
 
 TEST(impossible_lengths_are_refused_at_once)
@@ -59,31 +56,29 @@ TEST(impossible_lengths_are_refused_at_once)
         struct frame f;
 
         for (size_t i = 0; i < ARRAY_SIZE(lengths); i++) {
-                struct buf b = BUF_INIT;
+                CLEANUP(buf_finish) struct buf b = BUF_INIT;
 
                 put_u32(&b, lengths[i]);
                 put_u8(&b, 1);
                 assert_int_equal(frame_peek(&b, &f, &err), -EPROTO);
                 assert_int_equal(err.code, EPROTO);
-                buf_finish(&b);
         }
 }
 
 TEST(the_largest_frame_is_waited_for)
 {
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
         struct error err;
         struct frame f;
 
         put_u32(&b, FRAME_MAX);
         put_u8(&b, 1);
         assert_int_equal(frame_peek(&b, &f, &err), 0);
-        buf_finish(&b);
 }
 
 TEST(what_is_missing_is_known_with_the_length)
 {
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
 
         assert_int_equal(frame_missing(&b), 0);
         put_u8(&b, 9);
@@ -101,12 +96,11 @@ TEST(what_is_missing_is_known_with_the_length)
         buf_clear(&b);
         put_u32(&b, FRAME_MAX + 1);
         assert_int_equal(frame_missing(&b), 0);
-        buf_finish(&b);
 }
 
 TEST(marks_hold_behind_consumed_bytes)
 {
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
         struct error err;
         struct frame f;
 
@@ -120,12 +114,11 @@ TEST(marks_hold_behind_consumed_bytes)
         frame_consume(&b, &f);
         assert_int_equal(frame_peek(&b, &f, &err), 1);
         assert_memory_equal(f.body, "late", 4);
-        buf_finish(&b);
 }
 
 TEST(a_walk_stops_behind_every_frame)
 {
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
         struct frame_walk w = { 0 };
         size_t at = 0;
 
@@ -142,5 +135,4 @@ TEST(a_walk_stops_behind_every_frame)
                 at += frame_walk_between(&w);
         }
         assert_int_equal(at, 1);
-        buf_finish(&b);
 }

@@ -56,7 +56,7 @@ TEST(results_come_back_as_sent)
         struct measured sent = {
                 .number = 4, .port = 40000, .text = "no", .results = results, .n_results = 2
         };
-        struct measured m;
+        CLEANUP(measured_finish) struct measured m;
 
         ASSERT_COMES_BACK(measured, MSG_MEASURED, &m, &sent);
         assert_int_equal(m.number, 4);
@@ -67,5 +67,4 @@ TEST(results_come_back_as_sent)
         assert_int_equal(m.results[0].addr, 1);
         assert_true(m.results[0].sent == 117000000 && m.results[0].received == 12500000000);
         assert_int_equal(m.results[1].error, 111);
-        measured_finish(&m);
 }

@@ -27,7 +27,7 @@ TEST(hello_carries_the_whole_inventory)
                             .addrs = addrs,
                             .n_addrs = 2,
                             .locking = { UINT64_MAX, 8 } };
-        struct hello out;
+        CLEANUP(hello_finish) struct hello out;
 
         ASSERT_COMES_BACK(hello, MSG_HELLO, &out, &in);
         assert_int_equal(out.cores, 3);
@@ -44,14 +44,13 @@ TEST(hello_carries_the_whole_inventory)
         assert_int_equal(out.addrs[1].prefix, 64);
         assert_true(out.locking.memlock == UINT64_MAX);
         assert_int_equal(out.locking.infiniband, 8);
-        hello_finish(&out);
 }
 
 TEST(a_hello_of_another_version_is_read_up_to_its_number)
 {
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
         size_t mark = frame_begin(&b, MSG_HELLO);
-        struct hello out;
+        CLEANUP(hello_finish) struct hello out;
         struct error err;
         struct frame f;
 
@@ -61,8 +60,6 @@ TEST(a_hello_of_another_version_is_read_up_to_its_number)
         f = only_frame(&b, MSG_HELLO);
         assert_int_equal(hello_decode(&out, &f, &err), 0);
         assert_int_equal(out.version, MSG_VERSION + 1);
-        hello_finish(&out);
-        buf_finish(&b);
 }
 
 static struct launch_port ports[] = { { "jax", 40001 }, { "a_1", 65535 } };
@@ -136,7 +133,7 @@ TEST(launch_carries_every_byte)
         uint32_t gpus[] = { 2, 3 };
         struct launch_rank ranks[] = { { 8, 0, gpus, 2 }, { 9, 1, NULL, 0 } };
         struct launch_order in = sample_launch(ranks, 2), out = { 0 };
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
         struct error err;
         struct frame f;
 
@@ -202,7 +199,6 @@ TEST(launch_carries_every_byte)
         assert_int_equal(out.ranks[1].n_gpus, 0);
         launch_order_finish(&out);
         free_sample(&in);
-        buf_finish(&b);
 }
 
 TEST(a_launch_has_ports_of_ranks_or_not_a_byte_more)
@@ -210,7 +206,7 @@ TEST(a_launch_has_ports_of_ranks_or_not_a_byte_more)
         struct launch_rank ranks[] = { { 8, 0, NULL, 0 }, { 9, 1, NULL, 0 } };
         struct launch_rank_ports of_ranks[] = { { NULL, 0 }, { ports, ARRAY_SIZE(ports) } };
         struct launch_order in = sample_launch(ranks, 2), out = { 0 };
-        struct buf b = BUF_INIT, without = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT, without = BUF_INIT;
         struct error err;
         struct frame f;
 
@@ -237,8 +233,6 @@ TEST(a_launch_has_ports_of_ranks_or_not_a_byte_more)
         assert_null(launch_order_rank_ports(&out, &out.ranks[0]));
         launch_order_finish(&out);
         free_sample(&in);
-        buf_finish(&b);
-        buf_finish(&without);
 }
 
 TEST(a_launch_with_wrong_ports_is_refused)
@@ -246,7 +240,7 @@ TEST(a_launch_with_wrong_ports_is_refused)
         struct launch_port wrong[] = {
                 { "Jax", 1 }, { "", 1 }, { "1a", 1 }, { "jax", 0 }, { "jax", 65536 }
         };
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
         struct error err;
         struct frame f;
 
@@ -258,7 +252,6 @@ TEST(a_launch_with_wrong_ports_is_refused)
                 assert_int_equal(launch_order_decode(&out, &f, &err), -EPROTO);
                 buf_clear(&b);
         }
-        buf_finish(&b);
 }
 
 TEST(a_launch_cut_anywhere_is_refused)
@@ -266,7 +259,7 @@ TEST(a_launch_cut_anywhere_is_refused)
         uint32_t gpus[] = { 2, 3 };
         struct launch_rank ranks[] = { { 8, 0, gpus, 2 } };
         struct launch_order in = sample_launch(ranks, 1), out = { 0 };
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
         struct error err;
         struct frame f;
 
@@ -280,12 +273,11 @@ TEST(a_launch_cut_anywhere_is_refused)
         while (f.len-- > 0)
                 assert_int_equal(launch_order_decode(&out, &f, &err), -EPROTO);
         free_sample(&in);
-        buf_finish(&b);
 }
 
 TEST(bytes_left_over_are_refused)
 {
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
         size_t mark = frame_begin(&b, MSG_STARTED);
         struct started out;
         struct error err;
@@ -298,12 +290,11 @@ TEST(bytes_left_over_are_refused)
         f = only_frame(&b, MSG_STARTED);
         assert_int_equal(started_decode(&out, &f, &err), -EPROTO);
         assert_non_null(strstr(err.text, "STARTED"));
-        buf_finish(&b);
 }
 
 TEST(a_count_larger_than_the_body_does_not_allocate)
 {
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
         struct hello in = { .version = MSG_VERSION }, out;
         struct error err;
         struct frame f;
@@ -313,7 +304,6 @@ TEST(a_count_larger_than_the_body_does_not_allocate)
         memset(b.mem + b.end - 8, 0xff, 8);
         f = only_frame(&b, MSG_HELLO);
         assert_int_equal(hello_decode(&out, &f, &err), -EPROTO);
-        buf_finish(&b);
 }
 
 TEST(events_of_ranks_come_back_as_sent)
@@ -353,7 +343,7 @@ TEST(output_lends_its_bytes_and_knows_two_streams)
 TEST(output_read_in_place_is_the_same_message)
 {
         struct output m = { 4, MSG_STDOUT, (const unsigned char *)"hello", 5 };
-        struct buf a = BUF_INIT, b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf a = BUF_INIT, b = BUF_INIT;
         size_t mark;
 
         output_encode(&a, &m);
@@ -365,15 +355,13 @@ TEST(output_read_in_place_is_the_same_message)
         output_end(&b, mark, 5);
         assert_int_equal(buf_len(&b), buf_len(&a));
         assert_memory_equal(buf_data(&b), buf_data(&a), buf_len(&a));
-        buf_finish(&a);
-        buf_finish(&b);
 }
 
 TEST(orders_come_back_as_sent)
 {
         struct credit credit = { 1, MSG_STDOUT, 65536 }, credit2;
         struct ping ping = { 1, 2 }, ping2;
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
         struct error err;
         struct output out;
         struct frame f;
@@ -402,12 +390,11 @@ TEST(orders_come_back_as_sent)
         buf_clear(&b);
         empty_encode(&b, MSG_BYE);
         assert_int_equal(only_frame(&b, MSG_BYE).len, 0);
-        buf_finish(&b);
 }
 
 TEST(leaving_has_a_reason)
 {
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
         struct error err;
         struct frame f;
         char why[128];
@@ -418,13 +405,12 @@ TEST(leaving_has_a_reason)
         assert_string_equal(why, "SIGTERM of 4242");
         while (f.len-- > 0)
                 assert_int_equal(leaving_decode(why, &f, &err), -EPROTO);
-        buf_finish(&b);
 }
 
 TEST(a_launch_knows_its_containers)
 {
         struct launch_order in = sample_launch(NULL, 0), out = { 0 };
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
         struct error err;
         struct frame f;
 
@@ -433,13 +419,12 @@ TEST(a_launch_knows_its_containers)
         f = only_frame(&b, MSG_COMMON);
         assert_int_equal(launch_order_decode(&out, &f, &err), -EPROTO);
         free_sample(&in);
-        buf_finish(&b);
 }
 
 TEST(a_launch_knows_its_families_and_no_empty_node)
 {
         struct launch_order in = sample_launch(NULL, 0), out = { 0 };
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
         struct error err;
         struct frame f;
 
@@ -454,7 +439,6 @@ TEST(a_launch_knows_its_families_and_no_empty_node)
         f = only_frame(&b, MSG_COMMON);
         assert_int_equal(launch_order_decode(&out, &f, &err), -EPROTO);
         free_sample(&in);
-        buf_finish(&b);
 }
 
 TEST(a_message_has_a_name_a_direction_and_states)
@@ -529,7 +513,7 @@ TEST(parts_of_a_dump_stay_within_the_file)
                                          .at = table[i].at,
                                          .data = data,
                                          .len = table[i].len };
-                struct buf b = BUF_INIT;
+                CLEANUP(buf_finish) struct buf b = BUF_INIT;
                 struct dump out;
                 struct error err;
                 struct frame f;
@@ -543,6 +527,5 @@ TEST(parts_of_a_dump_stay_within_the_file)
                         assert_int_equal(out.len, table[i].len);
                         assert_memory_equal(out.data, data, out.len);
                 }
-                buf_finish(&b);
         }
 }

@@ -8,7 +8,7 @@ enum { RANKS_MAX = 4096 };
 /* Builds the map of @n ranks, expands it again, and compares its text. */
 static void check(const uint32_t *nodes, uint32_t n, uint32_t n_nodes, const char *text)
 {
-        struct node_map m = { 0 };
+        CLEANUP(node_map_finish) struct node_map m = { 0 };
         uint32_t *again;
         char got[64];
 
@@ -22,7 +22,6 @@ static void check(const uint32_t *nodes, uint32_t n, uint32_t n_nodes, const cha
         assert_null(node_map_expand(&m, n + 1, n_nodes));
         assert_null(node_map_expand(&m, n - 1, n_nodes));
         assert_null(node_map_expand(&m, n, n_nodes - 1));
-        node_map_finish(&m);
 }
 
 #define CHECK(n_nodes, text, ...)                                                                  \

@@ -36,7 +36,7 @@ static struct push_offer sample_offer(void)
 TEST(an_offer_comes_back_as_sent)
 {
         const struct push_offer sent = sample_offer();
-        struct push_offer got;
+        CLEANUP(push_offer_finish) struct push_offer got;
 
         ASSERT_ONLY_WHOLE(push_offer, MSG_OFFER, &sent);
         ASSERT_COMES_BACK(push_offer, MSG_OFFER, &got, &sent);
@@ -60,7 +60,6 @@ TEST(an_offer_comes_back_as_sent)
                 assert_string_equal(got.manifest.v[i].path, paths[i]);
         }
         assert_string_equal(got.manifest.v[2].target, "x");
-        push_offer_finish(&got);
 }
 
 TEST(paths_that_lead_out_are_refused)
@@ -279,7 +278,7 @@ TEST(pulled_paths_stay_below)
                                      .path = (char *)rows[i].path,
                                      .data = (const unsigned char *)"xyz",
                                      .len = 3 };
-                struct buf b = BUF_INIT;
+                CLEANUP(buf_finish) struct buf b = BUF_INIT;
                 struct pulled got;
                 struct frame f;
                 struct error err;
@@ -293,7 +292,6 @@ TEST(pulled_paths_stay_below)
                         assert_int_equal(got.len, 3);
                         pulled_finish(&got);
                 }
-                buf_finish(&b);
         }
 }
 

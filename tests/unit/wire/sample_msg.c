@@ -34,8 +34,8 @@ TEST(a_busy_node_is_told_with_few_bytes)
                              .n_ranks = 8,
                              .gpus = gpus,
                              .n_gpus = 8 };
-        struct buf b = BUF_INIT, again = BUF_INIT;
-        struct sample out;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT, again = BUF_INIT;
+        CLEANUP(sample_finish) struct sample out;
         struct frame f;
 
         for (uint64_t i = 0; i < 8; i++) {
@@ -53,15 +53,12 @@ TEST(a_busy_node_is_told_with_few_bytes)
         encode_sample(&again, &out);
         assert_int_equal(buf_len(&again), buf_len(&b));
         assert_memory_equal(buf_data(&again), buf_data(&b), buf_len(&b));
-        buf_finish(&again);
-        sample_finish(&out);
-        buf_finish(&b);
 }
 
 TEST(half_a_sample_is_refused)
 {
         struct sample_rank rank = { .rank = 3, .state = 'S' };
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
         struct frame f = encode_sample(&b, &(struct sample){ .ranks = &rank, .n_ranks = 1 });
         struct sample out;
 
@@ -69,5 +66,4 @@ TEST(half_a_sample_is_refused)
                 assert_int_equal(sample_decode(&out, &f, NULL), -EPROTO);
                 assert_null(out.ranks);
         }
-        buf_finish(&b);
 }

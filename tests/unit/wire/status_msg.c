@@ -67,7 +67,7 @@ static void assert_same_rank(const struct node_status_rank *a, const struct node
 TEST(a_status_comes_back_as_sent)
 {
         const struct node_status sent = sample_status(ARRAY_SIZE(ranks), ARRAY_SIZE(conns));
-        struct node_status got;
+        CLEANUP(node_status_finish) struct node_status got;
 
         ASSERT_ONLY_WHOLE(node_status, MSG_STATUS, &sent);
         ASSERT_COMES_BACK(node_status, MSG_STATUS, &got, &sent);
@@ -87,7 +87,6 @@ TEST(a_status_comes_back_as_sent)
         assert_int_equal(got.other.rank, 3);
         assert_int_equal(got.other.port, 12355);
         assert_string_equal(got.other.name, "python3");
-        node_status_finish(&got);
 }
 
 TEST(an_inspection_comes_back_as_sent)
@@ -116,7 +115,7 @@ TEST(an_inspection_comes_back_as_sent)
                                           .problem = "not installed: gdb",
                                           .stack = (char[]){ "f (a.py:1)\n" } };
         struct inspect_order o;
-        struct inspected a;
+        CLEANUP(inspected_finish) struct inspected a;
 
         ASSERT_COMES_BACK(inspect_order, MSG_INSPECT, &o, &order);
         assert_int_equal(o.number, 5);
@@ -144,18 +143,16 @@ TEST(an_inspection_comes_back_as_sent)
         assert_string_equal(a.source, answer.source);
         assert_string_equal(a.problem, answer.problem);
         assert_string_equal(a.stack, answer.stack);
-        inspected_finish(&a);
 }
 
 TEST(a_status_may_be_empty)
 {
         const struct node_status sent = sample_status(0, 0);
-        struct node_status got;
+        CLEANUP(node_status_finish) struct node_status got;
 
         ASSERT_COMES_BACK(node_status, MSG_STATUS, &got, &sent);
         assert_int_equal(got.n_ranks, 0);
         assert_int_equal(got.n_conns, 0);
-        node_status_finish(&got);
 }
 
 TEST(a_malformed_status_is_named)
@@ -173,7 +170,7 @@ TEST(a_malformed_status_is_named)
 TEST(a_rank_has_at_most_the_ports_of_a_message)
 {
         struct node_status_rank rank = { .rank = 1 };
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
         struct node_status got;
         struct error err;
         struct frame f;
@@ -190,13 +187,12 @@ TEST(a_rank_has_at_most_the_ports_of_a_message)
         f.body = buf_data(&b) + FRAME_HEADER;
         f.len = buf_len(&b) - FRAME_HEADER;
         assert_int_equal(node_status_decode(&got, &f, &err), -EPROTO);
-        buf_finish(&b);
 }
 
 /* 16 Mi ranks in a message of a few bytes. */
 TEST(a_count_larger_than_the_message_does_not_allocate)
 {
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
         size_t mark = frame_begin(&b, MSG_STATUS);
         struct node_status got;
         struct error err;
@@ -209,12 +205,11 @@ TEST(a_count_larger_than_the_message_does_not_allocate)
         assert_int_equal(frame_peek(&b, &f, &err), 1);
         assert_int_equal(node_status_decode(&got, &f, &err), -EPROTO);
         assert_null(got.ranks);
-        buf_finish(&b);
 }
 
 TEST(a_request_comes_back_as_sent)
 {
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
         uint32_t number = 0;
         struct error err;
         struct frame f;
@@ -226,7 +221,6 @@ TEST(a_request_comes_back_as_sent)
         assert_int_equal(number, 0xfffefdfc);
         f.len--;
         assert_int_equal(number_decode(&number, &f, &err), -EPROTO);
-        buf_finish(&b);
 }
 
 TEST(facts_of_a_node_come_back_as_sent)
@@ -251,12 +245,11 @@ TEST(an_answer_of_ras_comes_back_as_sent)
         const struct ras_reply answer = {
                 .number = 7, .look = 1, .problem = "no answer", .text = (char[]){ "{\n}\n" }
         };
-        struct ras_reply a;
+        CLEANUP(ras_reply_finish) struct ras_reply a;
 
         ASSERT_COMES_BACK(ras_reply, MSG_RAS, &a, &answer);
         assert_int_equal(a.number, 7);
         assert_int_equal(a.look, 1);
         assert_string_equal(a.problem, "no answer");
         assert_string_equal(a.text, "{\n}\n");
-        ras_reply_finish(&a);
 }

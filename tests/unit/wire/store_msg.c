@@ -89,7 +89,7 @@ TEST(every_request_survives_the_way)
 {
         for (size_t i = 0; i < ARRAY_SIZE(requests); i++) {
                 struct store_request want = requests[i], got = { 0 };
-                struct buf b = BUF_INIT;
+                CLEANUP(buf_finish) struct buf b = BUF_INIT;
 
                 want.client = 0xfffefdfc;
                 want.tag = 77;
@@ -97,7 +97,6 @@ TEST(every_request_survives_the_way)
                 assert_int_equal(store_request_decode(&got, buf_data(&b), buf_len(&b), NULL), 0);
                 assert_same(&want, &got);
                 store_request_finish(&got);
-                buf_finish(&b);
         }
 }
 
@@ -105,7 +104,7 @@ TEST(every_shorter_request_is_malformed)
 {
         for (size_t i = 0; i < ARRAY_SIZE(requests); i++) {
                 struct store_request got = { 0 };
-                struct buf b = BUF_INIT;
+                CLEANUP(buf_finish) struct buf b = BUF_INIT;
 
                 store_request_encode(&b, &requests[i]);
                 for (size_t len = 0; len < buf_len(&b); len++) {
@@ -118,7 +117,6 @@ TEST(every_shorter_request_is_malformed)
                 put_u8(&b, 0);
                 assert_int_equal(store_request_decode(&got, buf_data(&b), buf_len(&b), NULL),
                                  -EPROTO);
-                buf_finish(&b);
         }
 }
 
@@ -152,18 +150,17 @@ TEST(limits_are_kept_by_the_decoder)
                 struct store_request m = { .op = STORE_SET,
                                            .key = { big, cases[i].key },
                                            .value = { big, cases[i].value } };
-                struct buf b = BUF_INIT;
+                CLEANUP(buf_finish) struct buf b = BUF_INIT;
 
                 store_request_encode(&b, &m);
                 assert_int_equal(store_request_decode(&m, buf_data(&b), buf_len(&b), NULL),
                                  cases[i].ret);
-                buf_finish(&b);
         }
 }
 
 TEST(a_count_without_bytes_costs_no_memory)
 {
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
         struct store_request got;
 
         put_u32(&b, 1);
@@ -171,7 +168,6 @@ TEST(a_count_without_bytes_costs_no_memory)
         put_u32(&b, 2);
         put_u32(&b, STORE_KEYS_MAX);
         assert_int_equal(store_request_decode(&got, buf_data(&b), buf_len(&b), NULL), -EPROTO);
-        buf_finish(&b);
 }
 
 TEST(replies_survive_the_way)
@@ -187,7 +183,7 @@ TEST(replies_survive_the_way)
                                     .whom = three_ranks + 1,
                                     .n_whom = 2 };
         struct store_reply got = { 0 };
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
 
         store_reply_encode(&b, &want);
         assert_int_equal(store_reply_decode(&got, buf_data(&b), buf_len(&b), NULL), 0);
@@ -203,7 +199,6 @@ TEST(replies_survive_the_way)
         store_reply_finish(&got);
         for (size_t len = 0; len < buf_len(&b); len++)
                 assert_int_equal(store_reply_decode(&got, buf_data(&b), len, NULL), -EPROTO);
-        buf_finish(&b);
 }
 
 /* Replies of FETCH and LIST: the parts become one value. */
@@ -214,7 +209,7 @@ TEST(parts_become_the_value)
                                    "\0\0\0\0\0\0\0\0"
                                    "\3\0\0\0\0\0\0\0t\0o";
         struct store_reply m = { .number = 2, .parts = parts, .n_parts = 3 }, got = { 0 };
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
 
         assert_int_equal(store_reply_value_len(&m), sizeof(want) - 1);
         store_reply_encode(&b, &m);
@@ -222,7 +217,6 @@ TEST(parts_become_the_value)
         assert_int_equal(got.value.len, sizeof(want) - 1);
         assert_memory_equal(got.value.p, want, sizeof(want) - 1);
         assert_int_equal(got.n_parts, 0);
-        buf_finish(&b);
 }
 
 TEST(ops_with_an_answer_are_known)
@@ -247,7 +241,7 @@ TEST(news_survive_the_way)
                                     .node = 4,
                                     .text = { "t", 1 } };
         struct store_event got;
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
 
         store_event_encode(&b, &want);
         assert_int_equal(store_event_decode(&got, buf_data(&b), buf_len(&b), NULL), 0);
@@ -258,7 +252,6 @@ TEST(news_survive_the_way)
         assert_true(same(got.text, want.text));
         for (size_t len = 0; len < buf_len(&b); len++)
                 assert_int_equal(store_event_decode(&got, buf_data(&b), len, NULL), -EPROTO);
-        buf_finish(&b);
 }
 
 TEST(a_topology_names_only_nodes_it_has)
@@ -266,7 +259,7 @@ TEST(a_topology_names_only_nodes_it_has)
         char a[] = "a", second[] = "b", *hosts[] = { a, second };
         uint32_t nodes[] = { 0, 1, 1 };
         struct topology t = { hosts, 2, nodes, 3 }, got = { 0 };
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
 
         topology_encode(&b, &t);
         assert_int_equal(topology_decode(&got, buf_data(&b), buf_len(&b), NULL), 0);
@@ -277,13 +270,12 @@ TEST(a_topology_names_only_nodes_it_has)
         nodes[1] = 2;
         topology_encode(&b, &t);
         assert_int_equal(topology_decode(&got, buf_data(&b), buf_len(&b), NULL), -EPROTO);
-        buf_finish(&b);
 }
 
 TEST(the_head_of_a_body_is_read)
 {
         struct store_request m = { .client = 0x01020304, .op = STORE_CANCEL, .tag = 5 };
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
         struct store_head h;
 
         store_request_encode(&b, &m);
@@ -292,5 +284,4 @@ TEST(the_head_of_a_body_is_read)
         assert_int_equal(h.op, STORE_CANCEL);
         assert_int_equal(h.tag, 5);
         assert_int_equal(store_body_head(buf_data(&b), STORE_BODY_HEADER - 1).op, 0);
-        buf_finish(&b);
 }

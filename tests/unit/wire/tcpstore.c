@@ -132,9 +132,9 @@ static void check_pieces(enum tcpstore_dialect dialect, size_t step, size_t firs
                          size_t want)
 {
         const struct tcpstore_command *order[ARRAY_SIZE(commands)];
-        struct peer p = peer_make();
+        CLEANUP(peer_finish) struct peer p = peer_make();
         struct tcpstore_command got;
-        struct buf all = BUF_INIT;
+        CLEANUP(buf_finish) struct buf all = BUF_INIT;
         size_t n = encode_all(&all, dialect, order), seen = 0;
 
         assert_int_equal(n, want);
@@ -151,8 +151,6 @@ static void check_pieces(enum tcpstore_dialect dialect, size_t step, size_t firs
         assert_int_equal(seen, n);
         assert_int_equal(buf_len(&p.in), 0);
         assert_int_equal(tcpstore_parser_dialect(p.parser), dialect);
-        buf_finish(&all);
-        peer_finish(&p);
 }
 
 TEST(every_command_of_every_dialect)
@@ -172,7 +170,7 @@ TEST(bytes_are_those_of_pytorch)
 {
         static const char init[] = "\x03\x05\0\0\0\0\0\0\0init/\x01\0\0\0\0\0\0\0";
         static const char validate[] = "\0\xCE\xF7\x85\x3C";
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
 
         assert_true(tcpstore_command_encode(&b, TCPSTORE_A, &commands[0]));
         assert_int_equal(buf_len(&b), sizeof(init) - 1);
@@ -181,7 +179,6 @@ TEST(bytes_are_those_of_pytorch)
         assert_true(tcpstore_command_encode(&b, TCPSTORE_C, &commands[1]));
         assert_int_equal(buf_len(&b), 5);
         assert_memory_equal(buf_data(&b), validate, 5);
-        buf_finish(&b);
 }
 
 TEST(numbers_of_the_dialects)
@@ -218,11 +215,10 @@ TEST(numbers_of_the_dialects)
 
                 for (int d = 0; d < 3; d++) {
                         struct tcpstore_command c = { .op = table[i].op };
-                        struct buf b = BUF_INIT;
+                        CLEANUP(buf_finish) struct buf b = BUF_INIT;
                         bool had = tcpstore_command_encode(&b, TCPSTORE_A + d, &c);
 
                         assert_int_equal(had ? *buf_data(&b) : -1, want[d]);
-                        buf_finish(&b);
                 }
         }
 }
@@ -233,7 +229,7 @@ TEST(numbers_of_the_dialects)
 
 TEST(one_byte_first_means_a)
 {
-        struct peer p = peer_make();
+        CLEANUP(peer_finish) struct peer p = peer_make();
 
         FEED(&p, "\x03");
         FEED(&p, "\x05\0\0\0\0\0\0\0init/\x01\0\0\0\0\0\0\0");
@@ -241,13 +237,12 @@ TEST(one_byte_first_means_a)
         assert_int_equal(tcpstore_parser_dialect(p.parser), TCPSTORE_A);
         FEED(&p, "\x08" KEY_K);
         assert_int_equal(take(&p).op, TCPSTORE_DELETE);
-        peer_finish(&p);
 }
 
 /* NUM_KEYS is one byte in B too. */
 TEST(num_keys_first_proves_nothing)
 {
-        struct peer p = peer_make();
+        CLEANUP(peer_finish) struct peer p = peer_make();
 
         FEED(&p, "\x06");
         assert_int_equal(take(&p).op, TCPSTORE_NUM_KEYS);
@@ -260,24 +255,22 @@ TEST(num_keys_first_proves_nothing)
         assert_int_equal(tcpstore_parser_dialect(p.parser), TCPSTORE_A);
         FEED(&p, KEY_K "\x01\0\0\0\0\0\0\0");
         assert_int_equal(take(&p).op, TCPSTORE_ADD);
-        peer_finish(&p);
 }
 
 TEST(a_byte_after_a_command_proves_nothing)
 {
-        struct peer p = peer_make();
+        CLEANUP(peer_finish) struct peer p = peer_make();
 
         FEED(&p, "\0" KEY_K KEY_K "\x02");
         assert_int_equal(take(&p).op, TCPSTORE_SET);
         FEED(&p, KEY_K);
         assert_int_equal(take(&p).op, TCPSTORE_GET);
         assert_int_equal(tcpstore_parser_dialect(p.parser), TCPSTORE_A_OR_B);
-        peer_finish(&p);
 }
 
 TEST(eight_goes_on_or_not)
 {
-        struct peer p = peer_make();
+        CLEANUP(peer_finish) struct peer p = peer_make();
 
         FEED(&p, "\0" KEY_K KEY_K);
         assert_int_equal(take(&p).op, TCPSTORE_SET);
@@ -289,7 +282,6 @@ TEST(eight_goes_on_or_not)
         assert_int_equal(tcpstore_parser_dialect(p.parser), TCPSTORE_B);
         FEED(&p, "\x08" KEY_K);
         assert_int_equal(next(&p, &(struct tcpstore_command){ 0 }), 0);
-        peer_finish(&p);
 }
 
 TEST(seven_watches_only_as_the_first)
@@ -319,7 +311,7 @@ TEST(a_wrong_guess_is_corrected)
         static const size_t sizes[] = { 9, 9, 1 };
 
         for (size_t i = 0; i < 3; i++) {
-                struct peer p = peer_make();
+                CLEANUP(peer_finish) struct peer p = peer_make();
 
                 FEED(&p, "\x03");
                 FEED(&p, KEY_K "\x01\0\0\0\0\0\0\0");
@@ -330,14 +322,13 @@ TEST(a_wrong_guess_is_corrected)
                 assert_int_equal(tcpstore_parser_dialect(p.parser), TCPSTORE_B);
                 FEED(&p, "\x08" KEY_K "\0\0\0\0\0\0\0\0");
                 assert_int_equal(take(&p).op, TCPSTORE_APPEND);
-                peer_finish(&p);
         }
 }
 
 /* A SET whose length begins like the magic is no VALIDATE. */
 TEST(set_is_no_greeting)
 {
-        struct peer p = peer_make();
+        CLEANUP(peer_finish) struct peer p = peer_make();
         struct tcpstore_command c;
         char key[0xCE] = { 0 };
 
@@ -350,7 +341,6 @@ TEST(set_is_no_greeting)
         c = take(&p);
         assert_int_equal(c.op, TCPSTORE_SET);
         assert_int_equal(c.key.len, 0xCE);
-        peer_finish(&p);
 }
 
 /* --- limits and bad bytes --------------------------------------------------------------------- */
@@ -442,7 +432,7 @@ TEST(limits_count_as_soon_as_they_are_read)
 
 TEST(what_is_allowed_passes)
 {
-        struct peer p = peer_limited(tight);
+        CLEANUP(peer_finish) struct peer p = peer_limited(tight);
         struct tcpstore_command c;
 
         FEED(&p, "\0\x08\0\0\0\0\0\0\0"
@@ -453,14 +443,13 @@ TEST(what_is_allowed_passes)
         assert_int_equal(c.value.len, 16);
         FEED(&p, "\x05\x05\0\0\0\0\0\0\0" KEY_K KEY_K KEY_K KEY_K KEY_K);
         assert_int_equal(take(&p).n_keys, 5);
-        peer_finish(&p);
 }
 
 TEST(largest_list_in_small_pieces)
 {
-        struct peer p = peer_make();
+        CLEANUP(peer_finish) struct peer p = peer_make();
         struct tcpstore_command want = { .op = TCPSTORE_WAIT, .n_keys = TCPSTORE_KEYS_MAX }, got;
-        struct buf all = BUF_INIT;
+        CLEANUP(buf_finish) struct buf all = BUF_INIT;
         int r = 0;
 
         want.keys = calloc(want.n_keys, sizeof(*want.keys));
@@ -478,14 +467,12 @@ TEST(largest_list_in_small_pieces)
         FEED(&p, "\x05\x01\0\0\0\0\0\0\0" KEY_K);
         assert_int_equal(take(&p).n_keys, 1);
         free(want.keys);
-        buf_finish(&all);
-        peer_finish(&p);
 }
 
 /* More input may move the buffer before the command is taken out. */
 TEST(asking_twice_gives_the_same)
 {
-        struct peer p = peer_make();
+        CLEANUP(peer_finish) struct peer p = peer_make();
         struct tcpstore_command c;
         char more[4096] = { 0 };
 
@@ -496,5 +483,4 @@ TEST(asking_twice_gives_the_same)
         assert_int_equal(c.op, TCPSTORE_GET);
         assert_memory_equal(c.key.p, "k", 1);
         assert_ptr_equal(c.key.p, buf_data(&p.in) + 9);
-        peer_finish(&p);
 }

@@ -23,7 +23,7 @@ static struct child_agent_order make_order(uint32_t options_at)
 TEST(an_order_comes_back_as_sent)
 {
         const struct child_agent_order sent = make_order(1);
-        struct child_agent_order m;
+        CLEANUP(child_agent_order_finish) struct child_agent_order m;
 
         ASSERT_ONLY_WHOLE(child_agent_order, MSG_CHILD_AGENT, &sent);
         ASSERT_COMES_BACK(child_agent_order, MSG_CHILD_AGENT, &m, &sent);
@@ -34,7 +34,6 @@ TEST(an_order_comes_back_as_sent)
         assert_string_equal(m.argv.v[1], "gpu7");
         assert_string_equal(m.alias, "gpu7");
         assert_string_equal(m.known_hosts, "gpu7 ssh-ed25519 AAAA\n");
-        child_agent_order_finish(&m);
 }
 
 TEST(options_stand_behind_a_program)
@@ -74,7 +73,7 @@ TEST(a_tunnel_has_bytes_or_a_number)
                                     .data = (const unsigned char *)"a\0b",
                                     .len = bytes ? 3 : 0 },
                               got;
-                struct buf b = BUF_INIT;
+                CLEANUP(buf_finish) struct buf b = BUF_INIT;
                 struct frame f;
 
                 tunnel_encode(&b, &m);
@@ -90,7 +89,6 @@ TEST(a_tunnel_has_bytes_or_a_number)
                 buf_append(&b, "more", 4);
                 f = (struct frame){ f.type, buf_data(&b) + FRAME_HEADER, f.len + 4 };
                 assert_int_equal(tunnel_decode(&got, &f, NULL), bytes ? 0 : -EPROTO);
-                buf_finish(&b);
         }
 }
 
@@ -101,7 +99,7 @@ TEST(an_unknown_kind_is_malformed)
 
 TEST(a_prune_names_its_child)
 {
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
         uint32_t number;
         struct frame f;
 
@@ -111,5 +109,4 @@ TEST(a_prune_names_its_child)
         assert_int_equal(number, 12);
         f.len--;
         assert_int_equal(number_decode(&number, &f, NULL), -EPROTO);
-        buf_finish(&b);
 }

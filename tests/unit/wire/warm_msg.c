@@ -41,7 +41,7 @@ TEST(an_order_without_program_modules_or_slots_is_malformed)
                                            .bind = (char[]){ "" },
                                            .cwd = (char[]){ "" } },
                                   m;
-                struct buf b = BUF_INIT;
+                CLEANUP(buf_finish) struct buf b = BUF_INIT;
                 struct frame f;
 
                 warm_order_encode(&b, &sent);
@@ -49,7 +49,6 @@ TEST(an_order_without_program_modules_or_slots_is_malformed)
                 assert_int_equal(warm_order_decode(&m, &f, NULL) == 0, i == 4);
                 if (i == 4)
                         warm_order_finish(&m);
-                buf_finish(&b);
         }
 }
 

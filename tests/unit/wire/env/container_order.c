@@ -27,7 +27,7 @@ TEST(values_of_the_option)
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                struct container_order o = { 0 };
+                CLEANUP(container_order_finish) struct container_order o = { 0 };
                 struct error err = { 0 };
                 int r = container_order_parse(&o, cases[i].value, &err);
 
@@ -38,7 +38,6 @@ TEST(values_of_the_option)
                 } else {
                         assert_string_equal(err.text, cases[i].why);
                 }
-                container_order_finish(&o);
         }
 }
 
@@ -85,11 +84,10 @@ TEST(damaged_orders)
                                              "docker:a - %4" };
 
         for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
-                struct container_order o = { 0 };
+                CLEANUP(container_order_finish) struct container_order o = { 0 };
                 struct error err = { 0 };
 
                 assert_true(container_order_decode(&o, texts[i], &err) < 0);
                 assert_true(*err.text);
-                container_order_finish(&o);
         }
 }

@@ -49,13 +49,12 @@ TEST(all_names_of_every_release_are_set)
                 "1",
                 "1",
         };
-        struct strv env = STRV_INIT;
+        CLEANUP(strv_finish) struct strv env = STRV_INIT;
 
         build(&env, NULL, NULL, &values);
         for (size_t i = 0; i < ARRAY_SIZE(names); i++)
                 assert_string_equal(strv_env_get(&env, names[i]), want[i]);
         assert_int_equal(env.n, ARRAY_SIZE(names));
-        strv_finish(&env);
 }
 
 /* Whether @env has the variable. */
@@ -72,7 +71,7 @@ static bool has_name(char *const *env, const char *name)
 static void assert_left(const char *given, unsigned torch, const char *want)
 {
         struct launch_order l = { .world_size = 1 };
-        struct strv env = STRV_INIT;
+        CLEANUP(strv_finish) struct strv env = STRV_INIT;
         char *left[ARRAY_SIZE(names) + 2], got[] = "BTDA";
         unsigned set;
 
@@ -88,7 +87,6 @@ static void assert_left(const char *given, unsigned torch, const char *want)
                 if (!has_name(left, names[i]))
                         got[i - N_NEW] = '-';
         assert_string_equal(got, want);
-        strv_finish(&env);
 }
 
 TEST(older_names_are_for_older_releases)
@@ -113,12 +111,11 @@ TEST(the_users_older_name_stays)
 TEST(a_plan_has_the_newest_names)
 {
         struct launch_order l = { .world_size = 1 };
-        struct strv env = STRV_INIT;
+        CLEANUP(strv_finish) struct strv env = STRV_INIT;
 
         nccl_env_build(&env, &l, &values);
         for (size_t i = 0; i < ARRAY_SIZE(names); i++)
                 assert_true((i < N_NEW) == (strv_env_get(&env, names[i]) != NULL));
-        strv_finish(&env);
 }
 
 /* The old name must not win against the user's new one, nor the other way round. */
@@ -136,39 +133,36 @@ TEST(the_user_wins_under_either_name)
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
-                struct strv env = STRV_INIT;
+                CLEANUP(strv_finish) struct strv env = STRV_INIT;
 
                 build(&env, table[i].given, NULL, &values);
                 assert_string_equal(env.v[0], table[i].given);
                 assert_null(strv_env_get(&env, table[i].stays_away));
-                strv_finish(&env);
         }
         for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-                struct strv env = STRV_INIT;
+                CLEANUP(strv_finish) struct strv env = STRV_INIT;
                 char given[64];
 
                 snprintf(given, sizeof(given), "%s=mine", names[i]);
                 build(&env, given, NULL, &values);
                 assert_string_equal(strv_env_get(&env, names[i]), "mine");
-                strv_finish(&env);
         }
 }
 
 TEST(what_the_user_unsets_stays_away)
 {
         for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-                struct strv env = STRV_INIT;
+                CLEANUP(strv_finish) struct strv env = STRV_INIT;
 
                 build(&env, NULL, names[i], &values);
                 assert_null(strv_env_get(&env, names[i]));
                 assert_true(env.n > 0);
-                strv_finish(&env);
         }
 }
 
 TEST(enabled_ras_and_missing_values)
 {
-        struct strv env = STRV_INIT;
+        CLEANUP(strv_finish) struct strv env = STRV_INIT;
 
         build(&env, "NCCL_RAS_ENABLE=1", NULL, &values);
         assert_non_null(strv_env_get(&env, "NCCL_RAS_ADDR"));
@@ -177,5 +171,4 @@ TEST(enabled_ras_and_missing_values)
         build(&env, NULL, NULL, &(struct nccl_values){ NULL, NULL, NULL });
         assert_int_equal(env.n, 5); /* of numbers and switches */
         assert_null(strv_env_get(&env, "TORCH_NCCL_DEBUG_INFO_PIPE_FILE"));
-        strv_finish(&env);
 }

@@ -81,19 +81,18 @@ TEST(every_promised_variable_is_set)
                 { "MPI_LOCALRANKID", "1" },
                 { "MPI_LOCALNRANKS", "2" },
         };
-        struct strv env = STRV_INIT;
+        CLEANUP(strv_finish) struct strv env = STRV_INIT;
         struct launch_order l = order();
 
         worker_env_build(&env, &l, &ranks[1], "/run/store", "/run/error", 13);
         for (size_t i = 0; i < ARRAY_SIZE(table); i++)
                 expect(&env, table[i].name, table[i].want);
         assert_int_equal(env.n, ARRAY_SIZE(table));
-        strv_finish(&env);
 }
 
 TEST(mpi_can_be_left_out)
 {
-        struct strv env = STRV_INIT;
+        CLEANUP(strv_finish) struct strv env = STRV_INIT;
         struct launch_order l = order();
 
         l.mpi.kind = MPI_PMI2;
@@ -105,12 +104,11 @@ TEST(mpi_can_be_left_out)
         worker_env_build(&env, &l, &ranks[1], NULL, NULL, 1);
         assert_null(strv_env_get(&env, "PMI_RANK"));
         assert_null(strv_env_get(&env, "MPI_LOCALRANKID"));
-        strv_finish(&env);
 }
 
 TEST(what_a_rank_is_replaces_what_was_said_before)
 {
-        struct strv env = STRV_INIT;
+        CLEANUP(strv_finish) struct strv env = STRV_INIT;
         struct launch_order l = order();
 
         strv_push(&env, "RANK=77");
@@ -120,7 +118,6 @@ TEST(what_a_rank_is_replaces_what_was_said_before)
         expect(&env, "OTHER", "kept");
         expect(&env, "HN_STORE", NULL);
         expect(&env, "TORCHELASTIC_ERROR_FILE", NULL);
-        strv_finish(&env);
 }
 
 TEST(a_process_that_starts_ranks_is_no_rank)
@@ -143,7 +140,7 @@ TEST(a_process_that_starts_ranks_is_no_rank)
                 "GROUP_RANK",     "ROLE_NAME",  "ROLE_WORLD_SIZE", "TORCHELASTIC_USE_AGENT_STORE",
                 "TORCHELASTIC_X", "CROSS_RANK", "LOCAL_SIZE",
         };
-        struct strv env = STRV_INIT;
+        CLEANUP(strv_finish) struct strv env = STRV_INIT;
         struct launch_order l = order();
 
         l.per_node = true;
@@ -155,12 +152,11 @@ TEST(a_process_that_starts_ranks_is_no_rank)
         for (size_t i = 0; i < ARRAY_SIZE(table); i++)
                 expect(&env, table[i].name, table[i].want);
         assert_int_equal(env.n, ARRAY_SIZE(table));
-        strv_finish(&env);
 }
 
 TEST(preferences_of_the_user_win)
 {
-        struct strv env = STRV_INIT;
+        CLEANUP(strv_finish) struct strv env = STRV_INIT;
         struct launch_order l = order();
 
         strv_push(&env, "OMP_NUM_THREADS=5");
@@ -168,7 +164,6 @@ TEST(preferences_of_the_user_win)
         worker_env_build(&env, &l, &ranks[0], NULL, NULL, 8);
         expect(&env, "OMP_NUM_THREADS", "5");
         expect(&env, "PYTHONUNBUFFERED", "");
-        strv_finish(&env);
 }
 
 TEST(what_the_user_unsets_stays_away)
@@ -191,12 +186,11 @@ TEST(what_the_user_unsets_stays_away)
 
 TEST(threads_are_at_least_one)
 {
-        struct strv env = STRV_INIT;
+        CLEANUP(strv_finish) struct strv env = STRV_INIT;
         struct launch_order l = order();
 
         worker_env_build(&env, &l, &ranks[0], NULL, NULL, 1);
         expect(&env, "OMP_NUM_THREADS", "1");
-        strv_finish(&env);
 }
 
 TEST(an_agents_store_and_the_way_to_it_are_told)
@@ -215,7 +209,7 @@ TEST(an_agents_store_and_the_way_to_it_are_told)
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                struct strv env = STRV_INIT;
+                CLEANUP(strv_finish) struct strv env = STRV_INIT;
                 struct launch_order l = order();
 
                 l.agent_store = cases[i].agent_store;
@@ -229,7 +223,6 @@ TEST(an_agents_store_and_the_way_to_it_are_told)
                 expect(&env, "TORCHELASTIC_USE_AGENT_STORE", cases[i].store);
                 expect(&env, "GLOO_SOCKET_IFNAME", cases[i].gloo);
                 expect(&env, "NCCL_SOCKET_IFNAME", cases[i].nccl);
-                strv_finish(&env);
         }
 }
 
@@ -247,7 +240,7 @@ TEST(devices_are_named_only_when_needed)
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                struct strv env = STRV_INIT;
+                CLEANUP(strv_finish) struct strv env = STRV_INIT;
                 struct launch_order l = order();
 
                 l.set_visible = cases[i].subset;
@@ -257,7 +250,6 @@ TEST(devices_are_named_only_when_needed)
                 worker_env_build(&env, &l, &ranks[1], NULL, NULL, 8);
                 expect(&env, "CUDA_VISIBLE_DEVICES", cases[i].want);
                 expect(&env, "CUDA_DEVICE_ORDER", cases[i].order);
-                strv_finish(&env);
         }
 }
 
@@ -272,7 +264,7 @@ TEST(a_role_without_devices_sees_none_beside_others)
         l.programs = &program;
         l.n_programs = 1;
         for (int i = 0; i < 4; i++) {
-                struct strv env = STRV_INIT;
+                CLEANUP(strv_finish) struct strv env = STRV_INIT;
 
                 l.set_visible = i != 0;
                 l.gpu_visibility_own = i == 2;
@@ -281,7 +273,6 @@ TEST(a_role_without_devices_sees_none_beside_others)
                 strv_env_set(&env, "CUDA_VISIBLE_DEVICES", i == 3 ? "7" : "0,1");
                 worker_env_build(&env, &l, &bare, NULL, NULL, 8);
                 expect(&env, "CUDA_VISIBLE_DEVICES", i == 0 ? "0,1" : i == 3 ? "7" : "");
-                strv_finish(&env);
         }
         strv_finish(&program.env);
 }
@@ -289,7 +280,7 @@ TEST(a_role_without_devices_sees_none_beside_others)
 TEST(ranks_without_devices_name_none)
 {
         struct launch_rank bare = { .rank = 0 };
-        struct strv env = STRV_INIT;
+        CLEANUP(strv_finish) struct strv env = STRV_INIT;
         struct launch_order l = order();
 
         l.ranks = &bare;
@@ -297,5 +288,4 @@ TEST(ranks_without_devices_name_none)
         l.set_visible = l.gpu_visibility_own = true;
         worker_env_build(&env, &l, &bare, NULL, NULL, 8);
         expect(&env, "CUDA_VISIBLE_DEVICES", NULL);
-        strv_finish(&env);
 }

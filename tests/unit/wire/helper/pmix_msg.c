@@ -26,7 +26,7 @@ TEST(job_comes_back)
                                     .program = (char *)"./a.out",
                                     .cwd = (char *)"/home",
                                     .prefix = (char *)"" };
-        struct pmix_job got;
+        CLEANUP(pmix_job_finish) struct pmix_job got;
 
         ASSERT_ONLY_WHOLE(pmix_job, PMIX_MSG_JOB, &m);
         ASSERT_COMES_BACK(pmix_job, PMIX_MSG_JOB, &got, &m);
@@ -41,7 +41,6 @@ TEST(job_comes_back)
         assert_true(got.oversubscribed);
         assert_string_equal(got.program, "./a.out");
         assert_string_equal(got.prefix, "");
-        pmix_job_finish(&got);
 }
 
 TEST(env_comes_back_within_its_limit)
@@ -78,7 +77,7 @@ TEST(note_comes_back)
                                .n_ranks = 2,
                                .data = (const unsigned char *)"a\0b",
                                .len = 3 };
-        struct pmix_note got;
+        CLEANUP(pmix_note_finish) struct pmix_note got;
 
         ASSERT_COMES_BACK(pmix_note, PMIX_MSG_FENCE, &got, PMIX_MSG_FENCE, &m);
         assert_int_equal(got.id, 9);
@@ -88,7 +87,6 @@ TEST(note_comes_back)
         assert_int_equal(got.ranks[1], 5);
         assert_int_equal(got.len, 3);
         assert_memory_equal(got.data, "a\0b", 3);
-        pmix_note_finish(&got);
 }
 
 /* A number of ranks that the bytes cannot hold allocates nothing. */

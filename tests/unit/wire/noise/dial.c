@@ -48,7 +48,7 @@ TEST(each_connection_has_a_hash_of_its_own)
 
 TEST(records_come_out_whole_from_any_pieces)
 {
-        struct buf in = BUF_INIT;
+        CLEANUP(buf_finish) struct buf in = BUF_INIT;
         struct dial_record r;
 
         meet_streams();
@@ -67,7 +67,6 @@ TEST(records_come_out_whole_from_any_pieces)
         assert_int_equal(dial_take(&head, &in, &r), 1);
         assert_int_equal(r.type, DIAL_WELCOME);
         assert_int_equal(r.len, 0);
-        buf_finish(&in);
 }
 
 TEST(long_data_is_split_and_joined)

@@ -35,7 +35,7 @@ static void put_records(struct buf *b)
 
 TEST(records_come_back)
 {
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
         struct trace_record r;
         struct trace_reader t;
 
@@ -54,7 +54,6 @@ TEST(records_come_back)
         }
         assert_false(trace_next(&t, &r));
         assert_false(t.in.failed);
-        buf_finish(&b);
 }
 
 TEST(a_torn_piece_ends_early)
@@ -87,7 +86,7 @@ TEST(a_torn_piece_ends_early)
 TEST(an_answer_has_one_piece_at_most)
 {
         static unsigned char large[TRACE_PIECE + 1];
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
         struct recorded m;
         struct frame f;
 
@@ -102,5 +101,4 @@ TEST(an_answer_has_one_piece_at_most)
         assert_int_equal(recorded_decode(&m, &f, NULL), -EPROTO);
         f.len = 0;
         assert_int_equal(recorded_decode(&m, &f, NULL), -EPROTO);
-        buf_finish(&b);
 }
