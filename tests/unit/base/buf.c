@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/buf.h"
 
+#include "base/memory.h"
 #include "lib/unit.h"
 
 TEST(bytes_come_out_in_the_order_they_went_in)
@@ -18,7 +19,7 @@ TEST(bytes_come_out_in_the_order_they_went_in)
 
 TEST(consume_drops_only_the_front)
 {
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
 
         buf_appends(&b, "hello world");
         buf_consume(&b, 6);
@@ -26,12 +27,11 @@ TEST(consume_drops_only_the_front)
         assert_memory_equal(buf_data(&b), "world", 5);
         buf_consume(&b, 5);
         assert_int_equal(buf_len(&b), 0);
-        buf_finish(&b);
 }
 
 TEST(a_queue_keeps_its_bytes_while_it_moves_and_grows)
 {
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
         uint32_t in = 0, out = 0;
 
         for (int round = 0; round < 2000; round++) {
@@ -46,12 +46,11 @@ TEST(a_queue_keeps_its_bytes_while_it_moves_and_grows)
                 }
         }
         assert_int_equal(buf_len(&b), (in - out) * sizeof(in));
-        buf_finish(&b);
 }
 
 TEST(a_short_queue_that_is_used_for_long_stays_small)
 {
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
         char block[100] = { 0 };
 
         buf_append(&b, block, sizeof(block));
@@ -60,12 +59,11 @@ TEST(a_short_queue_that_is_used_for_long_stays_small)
                 buf_consume(&b, sizeof(block));
         }
         assert_true(b.cap <= 4096);
-        buf_finish(&b);
 }
 
 TEST(reserved_space_holds_the_bytes_asked_for)
 {
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
         char *to;
 
         buf_appends(&b, "x");
@@ -76,12 +74,11 @@ TEST(reserved_space_holds_the_bytes_asked_for)
         assert_int_equal(buf_len(&b), 100001);
         assert_int_equal(buf_data(&b)[0], 'x');
         assert_int_equal(buf_data(&b)[100000], 'y');
-        buf_finish(&b);
 }
 
 TEST(clear_empties_and_keeps_the_memory)
 {
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
         size_t cap;
 
         buf_printf(&b, "%0500d", 1);
@@ -89,13 +86,12 @@ TEST(clear_empties_and_keeps_the_memory)
         buf_clear(&b);
         assert_int_equal(buf_len(&b), 0);
         assert_int_equal(b.cap, cap);
-        buf_finish(&b);
 }
 
 TEST(steal_gives_a_string_and_leaves_a_new_buffer)
 {
-        struct buf b = BUF_INIT;
-        char *text;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
+        CLEANUP(free_textp) char *text = NULL;
 
         buf_appends(&b, "skip this");
         buf_consume(&b, 5);
@@ -105,24 +101,21 @@ TEST(steal_gives_a_string_and_leaves_a_new_buffer)
         assert_int_equal(buf_len(&b), 0);
         text = buf_steal(&b);
         assert_string_equal(text, "");
-        free(text);
-        buf_finish(&b);
 }
 
 TEST(appending_nothing_is_fine)
 {
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
 
         assert_int_equal(buf_append(&b, NULL, 0), 0);
         assert_non_null(buf_data(&b));
         assert_int_equal(buf_len(&b), 0);
         assert_false(buf_failed(&b));
-        buf_finish(&b);
 }
 
 TEST(truncate_drops_only_the_end)
 {
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
 
         buf_appends(&b, "head and tail");
         buf_consume(&b, 1);
@@ -133,5 +126,4 @@ TEST(truncate_drops_only_the_end)
         assert_int_equal(buf_len(&b), 0);
         buf_appends(&b, "new");
         assert_memory_equal(buf_data(&b), "new", 3);
-        buf_finish(&b);
 }

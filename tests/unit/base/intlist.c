@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/intlist.h"
 
+#include "base/memory.h"
 #include "lib/unit.h"
 
 TEST(a_list_grows_in_the_order_given)
@@ -32,14 +33,12 @@ TEST(consecutive_numbers_fold_into_ranges)
                      { { 3, 2, 1 }, 3, "3,2,1" } };
 
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-                struct intlist l = { 0 };
-                char *text;
+                CLEANUP(intlist_finish) struct intlist l = { 0 };
+                CLEANUP(free_textp) char *text = NULL;
 
                 for (size_t k = 0; k < rows[i].n; k++)
                         intlist_add(&l, rows[i].v[k]);
                 text = intlist_fold(&l);
                 assert_string_equal(text, rows[i].text);
-                free(text);
-                intlist_finish(&l);
         }
 }

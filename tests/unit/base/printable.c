@@ -7,7 +7,7 @@
 
 static void expect(const char *in, const char *want, size_t width)
 {
-        struct buf b = BUF_INIT, twice = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT, twice = BUF_INIT;
 
         assert_int_equal(printable_put(&b, in, strlen(in)), width);
         assert_int_equal(printable_put(NULL, in, strlen(in)), width);
@@ -16,18 +16,15 @@ static void expect(const char *in, const char *want, size_t width)
         printable_put(&twice, want, strlen(want));
         buf_append(&twice, "", 1);
         assert_string_equal((const char *)buf_data(&twice), want);
-        buf_finish(&b);
-        buf_finish(&twice);
 }
 
 static void expect_cut(const char *in, size_t columns, const char *want)
 {
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
 
         printable_cut(&b, in, strlen(in), columns);
         buf_append(&b, "", 1);
         assert_string_equal((const char *)buf_data(&b), want);
-        buf_finish(&b);
 }
 
 TEST(text_stays_as_it_is)

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "base/memory.h"
 #include "base/program_output.h"
 #include "lib/unit.h"
 
@@ -27,7 +28,7 @@ static int run_shell(const char *script, int timeout_ms, char **ret, struct erro
 TEST(the_output_is_returned)
 {
         struct error err;
-        char *text;
+        CLEANUP(free_textp) char *text = NULL;
 
         assert_int_equal(run_shell("echo a; echo b >&2; echo c", LONG_MS, &text, &err), 0);
         assert_string_equal(text, "a\nc\n");
@@ -38,7 +39,6 @@ TEST(the_output_is_returned)
         free(text);
         assert_int_equal(run_shell(":", LONG_MS, &text, &err), 0);
         assert_string_equal(text, "");
-        free(text);
 }
 
 TEST(failures_are_told)

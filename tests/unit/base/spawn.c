@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/memory.h"
 #include "base/spawn.h"
 #include "base/strv.h"
 #include "lib/files.h"
@@ -28,11 +29,10 @@ static char *in_folder(const char *name)
 
 static void put_file(const char *name, const char *text, mode_t mode)
 {
-        char *path = in_folder(name);
+        CLEANUP(free_textp) char *path = in_folder(name);
 
         write_file(path, text);
         assert_int_equal(chmod(path, mode), 0);
-        free(path);
 }
 
 static int make_folder(void **state UNUSED)
@@ -51,10 +51,9 @@ static int remove_folder(void **state UNUSED)
         static const char *const names[] = { "say", "forbidden", "garbage", "orphan" };
 
         for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-                char *path = in_folder(names[i]);
+                CLEANUP(free_textp) char *path = in_folder(names[i]);
 
                 unlink(path);
-                free(path);
         }
         return rmdir(folder);
 }
@@ -91,11 +90,10 @@ static int run(struct spawn s, struct buf *out)
 
 static void expect_output(struct spawn s, const char *want)
 {
-        struct buf out = BUF_INIT;
+        CLEANUP(buf_finish) struct buf out = BUF_INIT;
 
         assert_int_equal(run(s, &out), 0);
         assert_string_equal((const char *)buf_data(&out), want);
-        buf_finish(&out);
 }
 
 static void expect_failure(struct spawn s, enum spawn_step want, int error, const char *text)
@@ -135,15 +133,14 @@ TEST(arguments_environment_and_folder_arrive)
 
 TEST(the_program_is_searched_in_the_childs_path)
 {
+        CLEANUP(free_textp)
         char *path = xasprintf("PATH=/nowhere:%s/say:/root/x:%s:/bin", folder, folder);
-        char *want = xasprintf("%s/say hello\n", folder);
+        CLEANUP(free_textp) char *want = xasprintf("%s/say hello\n", folder);
         char **argv = WORDS("say", "hello");
         char **env = WORDS(path);
         struct spawn s = { .argv = argv, .env = env, .fds = ON_NULL };
 
         expect_output(s, want);
-        free(path);
-        free(want);
 }
 
 TEST(relative_programs_and_empty_path_entries_count_from_cwd)
@@ -359,7 +356,7 @@ TEST(a_group_without_births_is_joined)
         char *procs = in_folder("cgroup.procs"), word[8] = "";
         int there = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
         struct spawn s = { .argv = WORDS("true"), .cgroup = there, .fds = ON_NULL };
-        struct buf out = BUF_INIT;
+        CLEANUP(buf_finish) struct buf out = BUF_INIT;
         int fd;
 
         unlink(procs);
@@ -373,7 +370,6 @@ TEST(a_group_without_births_is_joined)
         fd_close(there);
         unlink(procs);
         free(procs);
-        buf_finish(&out);
 }
 
 static int wait_for_byte(void *ctx)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <time.h>
 
+#include "base/memory.h"
 #include "base/strv.h"
 #include "lib/unit.h"
 
@@ -41,7 +42,7 @@ TEST(every_way_to_push_owns_its_copy)
 
 TEST(env_set_replaces)
 {
-        struct strv s = STRV_INIT;
+        CLEANUP(strv_finish) struct strv s = STRV_INIT;
 
         strv_env_set(&s, "A", "1");
         strv_env_set(&s, "AB", "2");
@@ -57,12 +58,11 @@ TEST(env_set_replaces)
         assert_string_equal(strv_env_get(&s, "AB"), "2");
         assert_string_equal(strv_env_get(&s, "C"), "4");
         assert_null(strv_env_get(&s, "NOT_THERE"));
-        strv_finish(&s);
 }
 
 TEST(env_unset_removes_a_name_or_a_prefix)
 {
-        struct strv s = STRV_INIT;
+        CLEANUP(strv_finish) struct strv s = STRV_INIT;
 
         strv_env_unset(&s, "A");
         strv_push(&s, "A=1");
@@ -76,19 +76,17 @@ TEST(env_unset_removes_a_name_or_a_prefix)
         assert_int_equal(s.n, 1);
         assert_string_equal(s.v[0], "B=4");
         assert_null(s.v[1]);
-        strv_finish(&s);
 }
 
 TEST(env_values_may_be_empty_or_hold_equal_signs)
 {
-        struct strv s = STRV_INIT;
+        CLEANUP(strv_finish) struct strv s = STRV_INIT;
 
         strv_env_set(&s, "EMPTY", "");
         strv_env_set(&s, "EQ", "a=b=c");
         assert_string_equal(strv_env_get(&s, "EMPTY"), "");
         assert_string_equal(strv_env_get(&s, "EQ"), "a=b=c");
         assert_null(strv_env_get(&s, "E"));
-        strv_finish(&s);
 }
 
 TEST(merge_is_as_many_sets)
@@ -97,28 +95,24 @@ TEST(merge_is_as_many_sets)
         static const char *const more[] = {
                 "B=x", "C=5", "=odd", "bare", "A=", "C=6", "D==", "A=7"
         };
-        struct strv merged = STRV_INIT, set = STRV_INIT, pairs = STRV_INIT;
+        CLEANUP(strv_finish) struct strv merged = STRV_INIT, set = STRV_INIT, pairs = STRV_INIT;
 
         for (size_t i = 0; i < ARRAY_SIZE(old); i++) {
                 strv_push(&merged, old[i]);
                 strv_push(&set, old[i]);
         }
         for (size_t i = 0; i < ARRAY_SIZE(more); i++) {
-                char *name = xstrndup(more[i], strcspn(more[i], "="));
+                CLEANUP(free_textp) char *name = xstrndup(more[i], strcspn(more[i], "="));
 
                 strv_push(&pairs, more[i]);
                 if (*name && strchr(more[i], '='))
                         strv_env_set(&set, name, strchr(more[i], '=') + 1);
-                free(name);
         }
         strv_env_merge(&merged, &pairs);
         assert_int_equal(merged.n, set.n);
         for (size_t i = 0; i < set.n; i++)
                 assert_string_equal(merged.v[i], set.v[i]);
         assert_null(merged.v[merged.n]);
-        strv_finish(&merged);
-        strv_finish(&set);
-        strv_finish(&pairs);
 }
 
 TEST(move_is_a_merge_that_empties_the_pairs)

@@ -49,7 +49,7 @@ static struct bind_query_rank known_of(struct launch_program *programs, uint32_t
 TEST(worlds_know_the_same_of_each_rank)
 {
         struct launch_program programs[2] = { 0 };
-        struct strv env = STRV_INIT;
+        CLEANUP(strv_finish) struct strv env = STRV_INIT;
 
         assert_int_equal(known_of(programs, 0, &env).n_gpus, 1);
         strv_env_set(&programs[0].env, "HIP_VISIBLE_DEVICES", "1");
@@ -64,5 +64,4 @@ TEST(worlds_know_the_same_of_each_rank)
         assert_int_equal(known_of(programs, 0, &env).threads, 2);
         strv_finish(&programs[0].env);
         strv_finish(&programs[1].env);
-        strv_finish(&env);
 }

@@ -59,12 +59,11 @@ static const struct check_fact *get(const struct checked *m, const char *name)
 
 static void expect(const char *name, const char *value)
 {
-        struct checked m = { 0 };
+        CLEANUP(checked_finish) struct checked m = { 0 };
 
         machine_check(&m, root);
         assert_string_equal(get(&m, name)->value, value);
         assert_string_equal(get(&m, name)->problem, "");
-        checked_finish(&m);
 }
 
 enum { NOBODY = 65534 };
@@ -205,7 +204,7 @@ TEST(the_version_of_the_driver_is_read_from_either_file)
 TEST(processes_and_errors_of_gpus_are_told_with_the_largest)
 {
         struct gpu_holders h = { .mark = GPU_RECORD_MARK };
-        struct checked m = { 0 };
+        CLEANUP(checked_finish) struct checked m = { 0 };
 
         memset(h.ecc, 0xff, sizeof(h.ecc));
         gpu_check_holders(&m, &h, false, root);
@@ -224,7 +223,6 @@ TEST(processes_and_errors_of_gpus_are_told_with_the_largest)
         h.ecc[2] = 4;
         gpu_check_holders(&m, &h, false, root);
         assert_string_equal(get(&m, "gpu.ecc")->value, "4 (4 of GPU 2)");
-        checked_finish(&m);
 }
 
 TEST(the_health_of_gpus_is_told_by_the_worst)

@@ -16,13 +16,12 @@ static void add_gpu(int i, uint8_t cluster, uint32_t clique, uint32_t state, uin
 /* Compares the value or the problem of the only fact. */
 static void expect_domain(const char *expected)
 {
-        struct checked m = { 0 };
+        CLEANUP(checked_finish) struct checked m = { 0 };
 
         place_check_domain(&m, &h);
         assert_int_equal(m.n_facts, 1);
         assert_string_equal(m.facts[0].name, "gpu.domain");
         assert_string_equal(*m.facts[0].problem ? m.facts[0].problem : m.facts[0].value, expected);
-        checked_finish(&m);
 }
 
 TEST(nvlink_domain_is_cluster_and_clique)
@@ -50,13 +49,12 @@ TEST(nvlink_domain_is_cluster_and_clique)
 
 static void expect_path(const char *addr, const char *pattern, const char *expected)
 {
-        struct checked m = { 0 };
+        CLEANUP(checked_finish) struct checked m = { 0 };
 
         place_check_switches(&m, addr, pattern);
         assert_int_equal(m.n_facts, 1);
         assert_string_equal(m.facts[0].name, "switch.path");
         assert_string_equal(m.facts[0].value, expected);
-        checked_finish(&m);
 }
 
 TEST(switches_are_those_of_slurm)

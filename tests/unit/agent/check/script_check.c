@@ -143,7 +143,7 @@ TEST(a_folder_that_is_not_there_is_replaced)
 
 TEST(the_nodes_own_name_has_an_address_or_none)
 {
-        struct checked m = { 0 };
+        CLEANUP(checked_finish) struct checked m = { 0 };
 
         hostname_check(&m);
         assert_int_equal(m.n_facts, 1);
@@ -151,7 +151,6 @@ TEST(the_nodes_own_name_has_an_address_or_none)
         assert_true(!strcmp(m.facts[0].value, "a network address") ||
                     !strcmp(m.facts[0].value, "none") || !strcmp(m.facts[0].value, "::1") ||
                     !strncmp(m.facts[0].value, "127.", 4) || *m.facts[0].problem);
-        checked_finish(&m);
 }
 
 TEST(names_of_other_nodes_have_addresses_or_none)
@@ -161,7 +160,7 @@ TEST(names_of_other_nodes_have_addresses_or_none)
                                       { "name.6", (char[]){ "a;exit" } },
                                       { "name.7", (char[]){ "localhost" } } };
         struct check_order o = { .names = { names, 4 } };
-        struct checked m = { 0 };
+        CLEANUP(checked_finish) struct checked m = { 0 };
 
         checked_add(&m, "hostname", "none", "");
         names_check(&m, &o);
@@ -181,14 +180,13 @@ TEST(names_of_other_nodes_have_addresses_or_none)
         /* Without a network the name server may not answer in time. */
         if (!*m.facts[2].problem)
                 assert_string_equal(m.facts[2].value, "none");
-        checked_finish(&m);
 }
 
 TEST(without_a_usable_getent_names_are_not_known)
 {
         struct check_name names[] = { { "name.4", (char[]){ "localhost" } } };
         struct check_order o = { .names = { names, 1 } };
-        struct checked m = { 0 };
+        CLEANUP(checked_finish) struct checked m = { 0 };
         CLEANUP(free_textp) char *path = xstrdup(getenv("PATH"));
 
         setenv("PATH", "/no/such/folder", 1);
@@ -197,5 +195,4 @@ TEST(without_a_usable_getent_names_are_not_known)
         assert_int_equal(m.n_facts, 1);
         assert_string_equal(m.facts[0].value, "");
         assert_string_equal(m.facts[0].problem, "getent(1) cannot be used");
-        checked_finish(&m);
 }

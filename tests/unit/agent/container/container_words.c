@@ -7,6 +7,7 @@
 #include "agent/container/container_words.h"
 #include "base/buf.h"
 
+#include "base/memory.h"
 #include "lib/unit.h"
 
 static const struct container_site plain = { .program = "docker",
@@ -16,11 +17,12 @@ static const struct container_site plain = { .program = "docker",
 static void expect_words(enum container_kind kind, const char *name, const char *args,
                          const struct container_site *site, const char *want)
 {
+        CLEANUP(container_order_finish)
         struct container_order o = { .kind = kind, .name = xstrdup(name), .dir = xstrdup("/p/q") };
         struct strv argv = STRV_INIT, none = STRV_INIT;
         struct container_site s = *site;
         struct buf line = BUF_INIT;
-        char *text;
+        CLEANUP(free_textp) char *text = NULL;
 
         for (size_t len; *args; args += len + (args[len] == ' ')) {
                 len = strcspn(args, " ");
@@ -33,9 +35,7 @@ static void expect_words(enum container_kind kind, const char *name, const char 
                 buf_printf(&line, "%s%s", i ? " " : "", argv.v[i]);
         text = buf_steal(&line);
         assert_string_equal(text, want);
-        free(text);
         strv_finish(&argv);
-        container_order_finish(&o);
 }
 
 #define ENGINE                                                                                     \
@@ -47,7 +47,7 @@ static void expect_words(enum container_kind kind, const char *name, const char 
 TEST(docker)
 {
         static const gid_t groups[] = { 44, 109 };
-        struct strv names = STRV_INIT;
+        CLEANUP(strv_finish) struct strv names = STRV_INIT;
         struct container_site s = plain;
 
         expect_words(CONTAINER_DOCKER, "img", "", &s,
@@ -68,7 +68,6 @@ TEST(docker)
         expect_words(CONTAINER_DOCKER, "img", "--ipc private", &s,
                      "docker " ENGINE " --user 1000:100 --group-add 44 --group-add 109" AGENT
                      " --env HNLAUNCH_MANAGED --env USER" LAST " --ipc private img --inside");
-        strv_finish(&names);
 }
 
 TEST(devices)

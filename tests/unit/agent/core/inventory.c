@@ -261,8 +261,8 @@ TEST(the_login_environment_loses_its_session)
                                 "MY_=2",     "B=gone",
                                 "HN_RANK=9", "CUDA_VISIBLE_DEVICES=3",
                                 NULL };
-        struct launch_order l = { 0 };
-        struct strv env = STRV_INIT;
+        CLEANUP(launch_order_finish) struct launch_order l = { 0 };
+        CLEANUP(strv_finish) struct strv env = STRV_INIT;
 
         strv_push(&l.unset, "B");
         strv_push(&l.unset, "MY_*");
@@ -282,8 +282,6 @@ TEST(the_login_environment_loses_its_session)
         strv_push(&l.unset, "*"); /* --export NONE */
         base_env_build(&env, (char **)login, &l);
         assert_int_equal(env.n, 3);
-        strv_finish(&env);
-        launch_order_finish(&l);
 }
 
 int main(void)

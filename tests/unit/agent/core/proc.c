@@ -63,7 +63,7 @@ static void end(pid_t pid)
 
 TEST(children_are_found_until_they_are_reaped)
 {
-        struct pids pids = PIDS_INIT;
+        CLEANUP(pids_finish) struct pids pids = PIDS_INIT;
         pid_t pid;
 
         assert_false(proc_any_child());
@@ -76,7 +76,6 @@ TEST(children_are_found_until_they_are_reaped)
         assert_true(proc_any_child()); /* a zombie counts */
         waitpid(pid, NULL, 0);
         assert_false(proc_any_child());
-        pids_finish(&pids);
 }
 
 TEST(who_flees_by_double_fork_and_setsid_becomes_a_child)

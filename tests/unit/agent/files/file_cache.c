@@ -14,6 +14,7 @@
 #include "agent/files/cache_dir.h"
 #include "agent/files/stage_copies.h"
 #include "base/fd.h"
+#include "base/memory.h"
 #include "base/strv.h"
 #include "lib/unit.h"
 
@@ -240,7 +241,7 @@ TEST_WITH(setup, teardown, what_is_kept_is_found_and_what_was_changed_is_not)
 {
         struct file_cache s = open_stash("run", 0, "hello");
         struct pushed why;
-        char *path, *keep;
+        CLEANUP(free_textp) char *path = NULL, *keep = NULL;
         uint32_t holder;
 
         s.offer.keep = 1;
@@ -266,8 +267,6 @@ TEST_WITH(setup, teardown, what_is_kept_is_found_and_what_was_changed_is_not)
         has(&s, "a", "hello");
         assert_int_equal(unlink(keep), 0);
         file_cache_close(&s, NULL);
-        free(path);
-        free(keep);
 }
 
 TEST_WITH(setup, teardown, files_of_ranks_stay)
@@ -348,7 +347,7 @@ TEST_WITH(setup, teardown, files_of_a_dead_agent_are_removed)
 
 TEST_WITH(setup, teardown, no_place_is_a_failure_with_its_name)
 {
-        char *file = xasprintf("%s/hnlaunch", home);
+        CLEANUP(free_textp) char *file = xasprintf("%s/hnlaunch", home);
         struct pushed why;
         int fd = open(file, O_WRONLY | O_CREAT, 0600);
 
@@ -358,15 +357,13 @@ TEST_WITH(setup, teardown, no_place_is_a_failure_with_its_name)
         assert_int_equal(why.error, ENOTDIR);
         assert_string_equal(why.folder, file);
         assert_int_equal(unlink(file), 0);
-        free(file);
 }
 
 static void remove_folder(const char *root, const char *name)
 {
-        char *path = xasprintf("%s/%s", root, name);
+        CLEANUP(free_textp) char *path = xasprintf("%s/%s", root, name);
 
         assert_int_equal(rmdir(path), 0);
-        free(path);
 }
 
 /* Another job that ends removes ROOT/file, and ROOT, when they are empty: between any two steps of
@@ -524,7 +521,7 @@ static void stage(const char *run)
 static void remove_staged(void)
 {
         const struct stage_order all = { .remove = 1, .limit = 1 };
-        struct staged left;
+        CLEANUP(staged_finish) struct staged left;
 
         stage_copies_run(&all, &left);
         assert_int_equal(left.n, 1);
@@ -532,7 +529,6 @@ static void remove_staged(void)
         assert_int_equal(left.v[0].bytes, 10);
         assert_int_equal(left.v[0].files, 2);
         assert_true(left.v[0].removed);
-        staged_finish(&left);
 }
 
 TEST_WITH(setup, teardown, a_staged_folder_is_found_by_its_hash)

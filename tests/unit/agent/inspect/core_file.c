@@ -109,13 +109,12 @@ TEST(damaged_notes_do_no_harm)
 
         for (size_t n = 0; n <= len; n++)
                 for (size_t at = 0; at < n; at++) {
-                        char *text = malloc(n);
+                        CLEANUP(free_textp) char *text = malloc(n);
                         pid_t pid;
 
                         memcpy(text, notes, n);
                         text[at] = (char)0xff;
                         core_file_read_notes(text, n, &pid, program, sizeof(program));
-                        free(text);
                 }
 }
 

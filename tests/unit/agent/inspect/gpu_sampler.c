@@ -251,7 +251,7 @@ TEST(a_flood_holds_nothing_up)
 TEST(the_helper_is_started_and_ended)
 {
         struct gpu_sampler s = GPU_SAMPLER_INIT;
-        struct sample m = { 0 };
+        CLEANUP(sample_finish) struct sample m = { 0 };
         int status;
         pid_t pid;
 
@@ -266,5 +266,4 @@ TEST(the_helper_is_started_and_ended)
                                         : WEXITSTATUS(status) == GPU_RECORD_NO_LIBRARY);
         gpu_sampler_reaped(&s, pid, status);
         assert_int_equal(s.pid, 0);
-        sample_finish(&m);
 }

@@ -8,6 +8,7 @@
 
 #include "agent/pmi/pmi.h"
 #include "base/buf.h"
+#include "base/memory.h"
 #include "head/job/store_server.h"
 #include "lib/relays.h"
 #include "lib/unit.h"
@@ -332,14 +333,13 @@ TEST_WITH(set_up_engines, tear_down_engines, who_breaks_a_rule_is_not_heard_agai
 
 TEST_WITH(set_up_engines, tear_down_engines, an_endless_line_is_refused)
 {
-        char *text = calloc(1, 100001);
+        CLEANUP(free_textp) char *text = calloc(1, 100001);
         int ret = 0;
 
         memset(text, 'x', 100000);
         for (int i = 0; i < 3 && ret == 0; i++)
                 ret = say(0, text);
         assert_int_not_equal(ret, 0);
-        free(text);
 }
 
 /* --- PMI-2 ------------------------------------------------------------------------------------ */

@@ -188,7 +188,7 @@ TEST_WITH(set_up_nodes, tear_down_nodes, items_that_are_no_request_are_passed_ov
                                                          .is_relay = true };
         static const char *const items[] = { "", "short", "twelve bytes and more" };
         struct relay_client *other = relay_client_create(relays_at(rs, 0), nothing, NULL);
-        struct buf key = BUF_INIT;
+        CLEANUP(buf_finish) struct buf key = BUF_INIT;
 
         assert_non_null(other);
         buf_append(&key, STORE_OWN_PREFIX, STORE_OWN_PREFIX_LEN);
@@ -205,7 +205,6 @@ TEST_WITH(set_up_nodes, tear_down_nodes, items_that_are_no_request_are_passed_ov
         ask_and_settle(0, 1, 1, 3);
         expect_said(0, "1=data of 3 ");
         relay_client_destroy(other);
-        buf_finish(&key);
 }
 
 TEST_WITH(set_up_nodes, tear_down_nodes, a_node_that_leaves_does_not_harm_others)

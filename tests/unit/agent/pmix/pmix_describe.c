@@ -48,7 +48,7 @@ TEST(ranks_are_mapped_to_nodes)
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
                 uint32_t local[] = { cases[i].local[0], cases[i].local[1] };
                 struct strv base = STRV_INIT;
-                struct pmix_job job;
+                CLEANUP(pmix_job_finish) struct pmix_job job;
 
                 describe(&job, cases[i].node_of_rank, local, 2, &base);
                 assert_string_equal(job.nodes, "node0,node1,node2");
@@ -60,7 +60,6 @@ TEST(ranks_are_mapped_to_nodes)
                 assert_string_equal(job.folder, "/tmp/job/pmix");
                 assert_string_equal(job.program, "./a.out");
                 assert_string_equal(job.cwd, "/home");
-                pmix_job_finish(&job);
         }
 }
 
@@ -68,8 +67,8 @@ TEST(the_prefix_of_the_ranks_comes_first)
 {
         static const uint32_t nodes[] = { 0, 1, 1, 1, 2 };
         uint32_t local[] = { 1, 2, 3 };
-        struct strv base = STRV_INIT;
-        struct pmix_job job;
+        CLEANUP(strv_finish) struct strv base = STRV_INIT;
+        CLEANUP(pmix_job_finish) struct pmix_job job;
 
         unsetenv("PMIX_PREFIX");
         describe(&job, nodes, local, 3, &base);
@@ -83,6 +82,4 @@ TEST(the_prefix_of_the_ranks_comes_first)
         strv_push(&base, "PMIX_PREFIX=/rank");
         describe(&job, nodes, local, 3, &base);
         assert_string_equal(job.prefix, "/rank");
-        pmix_job_finish(&job);
-        strv_finish(&base);
 }

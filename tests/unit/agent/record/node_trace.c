@@ -51,7 +51,7 @@ static void read_sent(struct buf *in, struct sent *to)
 static void send_trace(struct node_trace *t, uint32_t max, struct sent *to)
 {
         struct uplink up = { 0 };
-        struct buf in = BUF_INIT;
+        CLEANUP(buf_finish) struct buf in = BUF_INIT;
 
         node_trace_send(t, max);
         do {
@@ -62,7 +62,6 @@ static void send_trace(struct node_trace *t, uint32_t max, struct sent *to)
         } while (up.full);
         read_sent(&in, to);
         buf_finish(&up.out);
-        buf_finish(&in);
 }
 
 TEST(an_empty_trace_has_an_answer)

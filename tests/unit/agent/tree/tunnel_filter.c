@@ -36,7 +36,7 @@ static void relay_up(void *ctx UNUSED, const void *body, size_t len)
 /* What is no frame is shown as it is. */
 static void up(void *ctx, const void *data, size_t len)
 {
-        struct buf in = BUF_INIT;
+        CLEANUP(buf_finish) struct buf in = BUF_INIT;
         struct error err;
         struct frame f;
         int n = 0;
@@ -48,7 +48,6 @@ static void up(void *ctx, const void *data, size_t len)
         }
         if (!n)
                 buf_append(&world.head, data, len);
-        buf_finish(&in);
 }
 
 static void down(void *ctx, const void *data, size_t len, bool inserted UNUSED)

@@ -58,12 +58,11 @@ TEST(the_loader_agrees)
 
 TEST(no_program_has_no_libraries)
 {
-        struct elf_closure c;
+        CLEANUP(elf_closure_finish) struct elf_closure c;
 
         assert_int_equal(elf_closure_read(&c, "/no/such/file", NULL), -ENOENT);
         assert_int_equal(c.n, 0);
         elf_closure_finish(&c);
         assert_int_equal(elf_closure_read(&c, "/etc/passwd", ":::"), -ENOEXEC);
         assert_int_equal(c.n, 0);
-        elf_closure_finish(&c);
 }

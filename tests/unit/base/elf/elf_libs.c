@@ -35,7 +35,7 @@ TEST(run_path_is_split_and_origin_replaced)
 {
         char self[4096], path[8192], expected[8192];
         ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-        struct elf_libs l;
+        CLEANUP(elf_libs_finish) struct elf_libs l;
 
         assert_true(n > 0);
         self[n] = '\0';
@@ -47,14 +47,13 @@ TEST(run_path_is_split_and_origin_replaced)
         assert_string_equal(l.folders.v[0], "/opt/mpi/lib");
         assert_string_equal(l.folders.v[1], expected);
         assert_string_equal(l.folders.v[2], self);
-        elf_libs_finish(&l);
 }
 
 TEST(other_files_are_refused)
 {
         char path[] = "/tmp/elf_libs-XXXXXX";
         int fd = mkstemp(path);
-        struct elf_libs l;
+        CLEANUP(elf_libs_finish) struct elf_libs l;
 
         close(fd);
         assert_int_equal(elf_libs_read(&l, path), -ENOEXEC);
@@ -66,7 +65,6 @@ TEST(other_files_are_refused)
         elf_libs_finish(&l);
         unlink(path);
         assert_int_equal(elf_libs_read(&l, path), -ENOENT);
-        elf_libs_finish(&l);
 }
 
 /* Whatever the bytes of the file are, reading ends and stays within the file. */

@@ -380,7 +380,7 @@ TEST_WITH(set_up, tear_down, what_a_client_waits_for_can_be_told)
 TEST_WITH(set_up, tear_down, nonsense_of_the_head_is_told)
 {
         struct store_reply nobody = { .client = 77, .tag = 1, .number = 5 };
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
         struct error err;
 
         assert_int_equal(relay_deliver(relay_of(0), "\0\0\0\0\2\0\0\0\0", 9, &err), -EPROTO);
@@ -392,5 +392,4 @@ TEST_WITH(set_up, tear_down, nonsense_of_the_head_is_told)
         nobody.client = STORE_NODE;
         store_reply_encode(&b, &nobody);
         assert_int_equal(relay_deliver(relay_of(0), buf_data(&b), buf_len(&b), &err), 0);
-        buf_finish(&b);
 }

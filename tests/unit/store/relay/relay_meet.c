@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/memory.h"
 #include "head/job/store_server.h"
 #include "lib/asking.h"
 #include "lib/unit.h"
@@ -148,7 +149,7 @@ TEST_WITH(set_up_ranks, tear_down, the_next_collective_begins_from_the_answer_of
 
 TEST_WITH(set_up_ranks, tear_down, too_much_for_one_message_is_two)
 {
-        char *value = calloc(1, 5 << 20);
+        CLEANUP(free_textp) char *value = calloc(1, 5 << 20);
         struct store_request req = { .op = STORE_GATHER, .tag = 1, .members = six, .n_members = 4 };
 
         assert_non_null(value);
@@ -168,7 +169,6 @@ TEST_WITH(set_up_ranks, tear_down, too_much_for_one_message_is_two)
         assert_int_equal(sent(STORE_GATHER), 3);
         for (int i = 0; i < 4; i++)
                 expect(i, "1 big 4 times 5242880 bytes are more than 16777216");
-        free(value);
 }
 
 /* --- waiting for each other ------------------------------------------------------------------- */
