@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 
+#include "base/memory.h"
 #include "head/hosts/filter.h"
 #include "head/hosts/hostfile.h"
 #include "lib/diag_text.h"
@@ -96,9 +97,9 @@ TEST(filters_narrow_the_list)
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                struct hosts h = HOSTS_INIT;
+                CLEANUP(hosts_finish) struct hosts h = HOSTS_INIT;
                 struct diags d = DIAGS_INIT;
-                char *got;
+                CLEANUP(free_textp) char *got = NULL;
 
                 assert_int_equal(run_filter(&h, cases[i].list, cases[i].include, cases[i].exclude,
                                             cases[i].nodes, &d),
@@ -106,8 +107,6 @@ TEST(filters_narrow_the_list)
                 got = described(&h);
                 assert_string_equal(got, cases[i].left);
                 assert_int_equal(d.n, 0);
-                free(got);
-                hosts_finish(&h);
         }
 }
 
@@ -158,9 +157,9 @@ TEST(wrong_filters_get_suggestions)
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                struct hosts h = HOSTS_INIT;
-                struct diags d = DIAGS_INIT;
-                char *got;
+                CLEANUP(hosts_finish) struct hosts h = HOSTS_INIT;
+                CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
+                CLEANUP(free_textp) char *got = NULL;
 
                 assert_int_equal(run_filter(&h, cases[i].list, cases[i].include, cases[i].exclude,
                                             cases[i].nodes, &d),
@@ -168,16 +167,13 @@ TEST(wrong_filters_get_suggestions)
                 got = diags_text(&d, false);
                 assert_string_equal(got, cases[i].shown);
                 assert_int_equal(d.v[0].exit, 64);
-                free(got);
-                hosts_finish(&h);
-                diags_finish(&d);
         }
 }
 
 TEST(all_errors_are_told_up_to_a_limit)
 {
-        struct hosts h = HOSTS_INIT;
-        struct diags d = DIAGS_INIT;
+        CLEANUP(hosts_finish) struct hosts h = HOSTS_INIT;
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
 
         assert_int_equal(run_filter(&h, "a,b", "x,a[],y:9999", "z", 0, &d), -EINVAL);
         assert_int_equal(diags_errors(&d), 4);
@@ -187,23 +183,18 @@ TEST(all_errors_are_told_up_to_a_limit)
         assert_int_equal(run_filter(&h, "a,b", "nosuch[1-65536]", NULL, 0, &d), -EINVAL);
         assert_int_equal(diags_errors(&d), 20);
         assert_int_equal(h.n, 2);
-        diags_finish(&d);
-        hosts_finish(&h);
 }
 
 TEST(devices_count_as_slots)
 {
-        struct hosts h = HOSTS_INIT;
-        struct diags d = DIAGS_INIT;
-        struct strv in = STRV_INIT;
+        CLEANUP(hosts_finish) struct hosts h = HOSTS_INIT;
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
+        CLEANUP(strv_finish) struct strv in = STRV_INIT;
 
         assert_int_equal(hostfile_parse(&h, "h", "a gpus=4-7\n", 11, &d), 0);
         strv_push(&in, "a:4");
         assert_int_equal(filter_apply(&h, &in, NULL, 0, &d), -EINVAL);
         assert_string_equal(d.v[0].fact, "a has no slot 4, its slots are 0-3");
-        strv_finish(&in);
-        diags_finish(&d);
-        hosts_finish(&h);
 }
 
 /* Chooses hosts by @lists (with ";" between); returns "name", "name:slots", "user@name"; malloc'ed.
@@ -259,22 +250,20 @@ TEST(lists_choose_among_the_hosts_of_a_file)
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                struct diags d = DIAGS_INIT;
-                char *got = chosen(cases[i].file, cases[i].lists, &d);
+                CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
+                CLEANUP(free_textp) char *got = chosen(cases[i].file, cases[i].lists, &d);
 
                 assert_string_equal(got, cases[i].left);
                 assert_int_equal(diags_errors(&d), cases[i].fault ? 1 : 0);
                 if (cases[i].fault)
                         assert_string_equal(d.v[0].fact, cases[i].fault);
-                free(got);
-                diags_finish(&d);
         }
 }
 
 TEST(hosts_a_file_lacks_are_shown)
 {
-        struct diags d = DIAGS_INIT;
-        char *got = chosen("gpu1\ngpu2", "gpu1, bob@gpu[2-3]:4", &d);
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
+        CLEANUP(free_textp) char *got = chosen("gpu1\ngpu2", "gpu1, bob@gpu[2-3]:4", &d);
         char *text = diags_text(&d, false);
 
         assert_string_equal(got, "error");
@@ -291,13 +280,11 @@ TEST(hosts_a_file_lacks_are_shown)
         diags_finish(&d);
         got = chosen("a", "nosuch[1-65536]", &d);
         assert_int_equal(diags_errors(&d), 20);
-        free(got);
-        diags_finish(&d);
 }
 
 TEST(hosts_can_be_added_after_filtering)
 {
-        struct hosts h = HOSTS_INIT;
+        CLEANUP(hosts_finish) struct hosts h = HOSTS_INIT;
         struct diags d = DIAGS_INIT;
 
         assert_int_equal(run_filter(&h, "n[1-9]", NULL, "n[4-9]", 0, &d), 0);
@@ -305,5 +292,4 @@ TEST(hosts_can_be_added_after_filtering)
         assert_int_equal(h.n, 12);
         assert_ptr_equal(hosts_find(&h, "m9"), &h.v[11]);
         assert_null(hosts_find(&h, "n4"));
-        hosts_finish(&h);
 }

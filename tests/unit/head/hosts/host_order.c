@@ -101,7 +101,7 @@ TEST(hosts_stand_by_domain_switch_and_name)
 
 TEST(splits_of_segments_are_found)
 {
-        struct hosts h = HOSTS_INIT;
+        CLEANUP(hosts_finish) struct hosts h = HOSTS_INIT;
         const size_t nodes[] = { 0, 1, 2, 3, 4 };
 
         add_hosts(&h, "a1@a a2@a b1@b x1 x2");
@@ -111,7 +111,6 @@ TEST(splits_of_segments_are_found)
         assert_int_equal(host_order_find_split(&h, nodes, 4, 2), 2);
         assert_int_equal(host_order_find_split(&h, nodes, 3, 3), 0);
         assert_int_equal(host_order_find_split(&h, nodes + 3, 2, 2), 0); /* unknown is not equal */
-        hosts_finish(&h);
 }
 
 /* Whatever is chosen lies within domains; what is refused does not fit, counted here anew. */
@@ -123,8 +122,8 @@ TEST(random_segments_cross_no_domain)
                 size_t n = 1 + (size_t)rand_r(&seed) % 60, domains = 1 + (size_t)rand_r(&seed) % 8;
                 size_t segment = 1 + (size_t)rand_r(&seed) % 8, fit = 0, needed, *order;
                 size_t count[9] = { 0 };
-                struct hosts h = HOSTS_INIT;
-                struct diags d = DIAGS_INIT;
+                CLEANUP(hosts_finish) struct hosts h = HOSTS_INIT;
+                CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
                 bool *usable = xcalloc(n, sizeof(*usable)), *seen = xcalloc(n, sizeof(*seen));
 
                 for (size_t i = 0; i < n; i++) {
@@ -172,15 +171,13 @@ TEST(random_segments_cross_no_domain)
                 free(order);
                 free(usable);
                 free(seen);
-                hosts_finish(&h);
-                diags_finish(&d);
         }
 }
 
 TEST(five_thousand_hosts_take_little_time)
 {
-        struct hosts h = HOSTS_INIT;
-        struct diags d = DIAGS_INIT;
+        CLEANUP(hosts_finish) struct hosts h = HOSTS_INIT;
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
         bool *usable = xcalloc(5000, sizeof(*usable));
         size_t *order;
         clock_t begin;
@@ -201,6 +198,4 @@ TEST(five_thousand_hosts_take_little_time)
         assert_int_equal(host_order_find_split(&h, order, 4096, 16), 4096);
         free(order);
         free(usable);
-        hosts_finish(&h);
-        diags_finish(&d);
 }

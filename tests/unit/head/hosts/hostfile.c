@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/memory.h"
 #include "head/hosts/hostfile.h"
 #include "lib/diag_text.h"
 #include "lib/unit.h"
@@ -50,8 +51,8 @@ static char *described(const struct hosts *h)
 
 static void assert_reads(const char *text, size_t len, const char *want)
 {
-        struct hosts h = HOSTS_INIT;
-        struct diags d = DIAGS_INIT;
+        CLEANUP(hosts_finish) struct hosts h = HOSTS_INIT;
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
         char *copy = malloc(len + 1), *got;
 
         /* An exact allocation, so that a read behind the end is found. */
@@ -66,16 +67,14 @@ static void assert_reads(const char *text, size_t len, const char *want)
         assert_int_equal(d.n, 0);
         free(got);
         free(copy);
-        hosts_finish(&h);
-        diags_finish(&d);
 }
 
 /* @place and @fact are of the first error; @more is a part of the message, or NULL. */
 static void assert_fails(const char *text, size_t len, size_t errors, const char *place,
                          const char *fact, const char *more)
 {
-        struct hosts h = HOSTS_INIT;
-        struct diags d = DIAGS_INIT;
+        CLEANUP(hosts_finish) struct hosts h = HOSTS_INIT;
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
         char *shown, line[64];
 
         assert_int_equal(hostfile_parse(&h, "h", text, len, &d), -EINVAL);
@@ -89,8 +88,6 @@ static void assert_fails(const char *text, size_t len, size_t errors, const char
         if (more && !strstr(shown, more))
                 fail_msg("no %s in:\n%s", more, shown);
         free(shown);
-        hosts_finish(&h);
-        diags_finish(&d);
 }
 
 TEST(every_dialect_is_read)
@@ -302,16 +299,13 @@ TEST(all_errors_of_a_file_are_told_at_once)
                                    " 9 | gpu002 slots=4\n"
                                    "   | ^^^^^^ and again here\n"
                                    "\n";
-        struct hosts h = HOSTS_INIT;
-        struct diags d = DIAGS_INIT;
-        char *got;
+        CLEANUP(hosts_finish) struct hosts h = HOSTS_INIT;
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
+        CLEANUP(free_textp) char *got = NULL;
 
         assert_int_equal(hostfile_parse(&h, "hosts.txt", text, strlen(text), &d), -EINVAL);
         got = diags_text(&d, false);
         assert_string_equal(got, want);
-        free(got);
-        hosts_finish(&h);
-        diags_finish(&d);
 }
 
 TEST(one_line_may_have_many_errors)
@@ -323,10 +317,10 @@ TEST(one_line_may_have_many_errors)
 
 TEST(a_hundred_errors_are_enough)
 {
-        struct hosts h = HOSTS_INIT;
-        struct diags d = DIAGS_INIT;
-        struct buf text = BUF_INIT;
-        char *shown;
+        CLEANUP(hosts_finish) struct hosts h = HOSTS_INIT;
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
+        CLEANUP(buf_finish) struct buf text = BUF_INIT;
+        CLEANUP(free_textp) char *shown = NULL;
 
         for (int i = 0; i < 1000; i++)
                 buf_printf(&text, "n%d x\n", i);
@@ -336,10 +330,6 @@ TEST(a_hundred_errors_are_enough)
         shown = diags_text(&d, false);
         assert_non_null(strstr(shown, "= note: 900 more errors in h\n"));
         assert_int_equal(diags_hidden(&d), 900);
-        free(shown);
-        buf_finish(&text);
-        hosts_finish(&h);
-        diags_finish(&d);
 }
 
 TEST(a_binary_file_is_one_error)
@@ -354,7 +344,7 @@ TEST(a_binary_file_is_one_error)
 
 TEST(places_of_hosts_are_kept)
 {
-        struct hosts h = HOSTS_INIT;
+        CLEANUP(hosts_finish) struct hosts h = HOSTS_INIT;
         struct diags d = DIAGS_INIT;
 
         assert_int_equal(hostfile_parse(&h, "x", "\n  a\nb[1-2]\n", 12, &d), 0);
@@ -363,14 +353,13 @@ TEST(places_of_hosts_are_kept)
         assert_int_equal(h.v[0].col, 3);
         assert_int_equal(h.v[2].line, 3);
         assert_string_equal(h.v[2].file, "x");
-        hosts_finish(&h);
 }
 
 TEST(files_and_lists_merge)
 {
-        struct hosts h = HOSTS_INIT;
-        struct diags d = DIAGS_INIT;
-        char *got;
+        CLEANUP(hosts_finish) struct hosts h = HOSTS_INIT;
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
+        CLEANUP(free_textp) char *got = NULL;
 
         assert_int_equal(hostfile_parse(&h, "one", "a\nb:2\n", 6, &d), 0);
         assert_int_equal(hostfile_parse(&h, "two", "a\nc\n", 4, &d), 0);
@@ -383,9 +372,6 @@ TEST(files_and_lists_merge)
         got = diags_text(&d, false);
         assert_non_null(strstr(got, "error[HN114]: b has two slot counts\n  --> three:2:1\n"));
         assert_non_null(strstr(got, "= note: first given at one:2:1\n"));
-        free(got);
-        hosts_finish(&h);
-        diags_finish(&d);
 }
 
 TEST(lists_are_read)
@@ -406,15 +392,13 @@ TEST(lists_are_read)
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                struct hosts h = HOSTS_INIT;
+                CLEANUP(hosts_finish) struct hosts h = HOSTS_INIT;
                 struct diags d = DIAGS_INIT;
-                char *got;
+                CLEANUP(free_textp) char *got = NULL;
 
                 assert_int_equal(hostlist_parse(&h, cases[i].text, &d), 0);
                 got = described(&h);
                 assert_string_equal(got, cases[i].hosts);
-                free(got);
-                hosts_finish(&h);
         }
 }
 
@@ -444,17 +428,14 @@ TEST(wrong_lists_show_the_word)
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                struct hosts h = HOSTS_INIT;
-                struct diags d = DIAGS_INIT;
-                char *got;
+                CLEANUP(hosts_finish) struct hosts h = HOSTS_INIT;
+                CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
+                CLEANUP(free_textp) char *got = NULL;
 
                 assert_int_equal(hostlist_parse(&h, cases[i].text, &d), -EINVAL);
                 got = diags_text(&d, false);
                 assert_string_equal(got, cases[i].shown);
                 assert_int_equal(d.v[0].exit, 64);
-                free(got);
-                hosts_finish(&h);
-                diags_finish(&d);
         }
 }
 
@@ -462,18 +443,15 @@ TEST(wrong_lists_show_the_word)
 
 static void assert_load_fails(const char *path, int exit_code, const char *shown)
 {
-        struct hosts h = HOSTS_INIT;
-        struct diags d = DIAGS_INIT;
-        char *got;
+        CLEANUP(hosts_finish) struct hosts h = HOSTS_INIT;
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
+        CLEANUP(free_textp) char *got = NULL;
 
         assert_int_equal(hostfile_load(&h, path, &d), -EINVAL);
         got = diags_text(&d, false);
         if (!strstr(got, shown))
                 fail_msg("no %s in:\n%s", shown, got);
         assert_int_equal(diags_first_error(&d)->exit, exit_code);
-        free(got);
-        diags_finish(&d);
-        hosts_finish(&h);
 }
 
 TEST(unreadable_files_exit_66)
@@ -498,8 +476,8 @@ TEST(a_file_that_is_too_large_is_wrong)
 TEST(standard_input_is_a_hostfile)
 {
         int saved = dup(STDIN_FILENO), ends[2];
-        struct hosts h = HOSTS_INIT;
-        struct diags d = DIAGS_INIT;
+        CLEANUP(hosts_finish) struct hosts h = HOSTS_INIT;
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
 
         assert_int_equal(pipe(ends), 0);
         assert_int_equal(write(ends[1], "a slots=2\nb x\n", 14), 14);
@@ -514,8 +492,6 @@ TEST(standard_input_is_a_hostfile)
         assert_int_equal(h.v[0].slots, 2);
         assert_int_equal(d.n, 1);
         assert_string_equal(h.v[0].file, "<stdin>");
-        hosts_finish(&h);
-        diags_finish(&d);
 }
 
 /* ---- hostfile.example ---- */
@@ -530,7 +506,7 @@ static char *example_path(char *path, size_t size)
 
 TEST(the_example_is_four_processes_here)
 {
-        struct hosts h = HOSTS_INIT;
+        CLEANUP(hosts_finish) struct hosts h = HOSTS_INIT;
         struct diags d = DIAGS_INIT;
         char path[4096], *got;
 
@@ -538,7 +514,6 @@ TEST(the_example_is_four_processes_here)
         got = described(&h);
         assert_string_equal(got, "localhost:4 local");
         free(got);
-        hosts_finish(&h);
 }
 
 TEST(every_form_in_the_example_is_read)
@@ -567,7 +542,7 @@ TEST(every_form_in_the_example_is_read)
 
 TEST(hosts_are_found_in_any_case)
 {
-        struct hosts h = HOSTS_INIT;
+        CLEANUP(hosts_finish) struct hosts h = HOSTS_INIT;
         struct diags d = DIAGS_INIT;
 
         assert_null(hosts_find(&h, "a"));
@@ -576,7 +551,6 @@ TEST(hosts_are_found_in_any_case)
         assert_null(hosts_find(&h, "gpu1001"));
         hosts_add(&h)->name = strdup("late");
         assert_ptr_equal(hosts_find(&h, "LATE"), &h.v[1000]);
-        hosts_finish(&h);
 }
 
 TEST(hosts_fold_into_ranges)
@@ -601,18 +575,16 @@ TEST(hosts_fold_into_ranges)
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                struct hosts h = HOSTS_INIT;
+                CLEANUP(hosts_finish) struct hosts h = HOSTS_INIT;
                 struct diags d = DIAGS_INIT;
                 size_t index[128];
-                char *got;
+                CLEANUP(free_textp) char *got = NULL;
 
                 assert_int_equal(hostlist_parse(&h, cases[i].list, &d), 0);
                 for (size_t k = 0; k < h.n; k++)
                         index[k] = k;
                 got = hosts_fold(&h, index, h.n);
                 assert_string_equal(got, cases[i].folded);
-                free(got);
-                hosts_finish(&h);
         }
 }
 
@@ -630,10 +602,10 @@ TEST(hosts_are_shown_with_their_lines)
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
                 const char *text = cases[i].text;
-                struct hosts h = HOSTS_INIT;
+                CLEANUP(hosts_finish) struct hosts h = HOSTS_INIT;
                 struct diags d = DIAGS_INIT;
                 size_t index[4] = { 0, 1, 2, 3 };
-                char *got;
+                CLEANUP(free_textp) char *got = NULL;
 
                 assert_int_equal(cases[i].file
                                          ? hostfile_parse(&h, cases[i].file, text, strlen(text), &d)
@@ -641,7 +613,5 @@ TEST(hosts_are_shown_with_their_lines)
                                  0);
                 got = hosts_locate(&h, index, h.n);
                 assert_string_equal(got, cases[i].shown);
-                free(got);
-                hosts_finish(&h);
         }
 }

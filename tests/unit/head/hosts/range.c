@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "base/buf.h"
+#include "base/memory.h"
 #include "head/hosts/range.h"
 #include "lib/unit.h"
 
@@ -38,16 +39,14 @@ TEST(patterns_become_names)
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                struct strv names = STRV_INIT;
+                CLEANUP(strv_finish) struct strv names = STRV_INIT;
                 struct range_error e;
-                char *got;
+                CLEANUP(free_textp) char *got = NULL;
 
                 assert_int_equal(
                         range_expand(cases[i].pattern, strlen(cases[i].pattern), &names, &e), 0);
                 got = joined(&names);
                 assert_string_equal(got, cases[i].names);
-                free(got);
-                strv_finish(&names);
         }
 }
 
@@ -95,7 +94,7 @@ TEST(wrong_patterns_say_where_and_why)
 
 TEST(a_range_may_have_65536_names)
 {
-        struct strv names = STRV_INIT;
+        CLEANUP(strv_finish) struct strv names = STRV_INIT;
         struct range_error e;
 
         assert_int_equal(range_expand("r[1-256]n[1-256]", 16, &names, &e), 0);
@@ -103,7 +102,6 @@ TEST(a_range_may_have_65536_names)
         assert_string_equal(names.v[0], "r1n1");
         assert_string_equal(names.v[256], "r2n1");
         assert_string_equal(names.v[65535], "r256n256");
-        strv_finish(&names);
 }
 
 TEST(a_name_may_have_253_letters)
@@ -137,7 +135,7 @@ TEST(lists_of_numbers_keep_their_order)
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                struct intlist numbers = { 0 };
+                CLEANUP(intlist_finish) struct intlist numbers = { 0 };
                 struct range_error e;
 
                 assert_int_equal(range_numbers(cases[i].text, strlen(cases[i].text), cases[i].max,
@@ -145,7 +143,6 @@ TEST(lists_of_numbers_keep_their_order)
                                  0);
                 assert_int_equal(numbers.n, cases[i].n);
                 assert_memory_equal(numbers.v, cases[i].numbers, cases[i].n * sizeof(int));
-                intlist_finish(&numbers);
         }
 }
 

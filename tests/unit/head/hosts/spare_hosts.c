@@ -24,12 +24,11 @@ static char *described(const struct hosts *h)
 
 static void parse_list(struct hosts *h, const char *list, const char *spare)
 {
-        struct diags d = DIAGS_INIT;
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
 
         assert_int_equal(hostlist_parse(h, list, &d), 0);
         for (size_t i = 0; i < h->n; i++)
                 h->v[i].spare = strchr(spare, *h->v[i].name) != NULL;
-        diags_finish(&d);
 }
 
 TEST(hosts_are_chosen_to_stand_by)
@@ -59,8 +58,8 @@ TEST(hosts_are_chosen_to_stand_by)
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                struct hosts h = HOSTS_INIT;
-                struct diags d = DIAGS_INIT;
+                CLEANUP(hosts_finish) struct hosts h = HOSTS_INIT;
+                CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
                 int r;
 
                 parse_list(&h, cases[i].list, cases[i].spare);
@@ -76,8 +75,6 @@ TEST(hosts_are_chosen_to_stand_by)
                         assert_int_equal(r, 0);
                         assert_string_equal(got, cases[i].want);
                 }
-                diags_finish(&d);
-                hosts_finish(&h);
         }
 }
 
@@ -109,7 +106,7 @@ TEST(spare_hosts_take_places)
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
                 CLEANUP(free_textp) char *got = NULL;
-                struct hosts h = HOSTS_INIT;
+                CLEANUP(hosts_finish) struct hosts h = HOSTS_INIT;
                 bool failed[8] = { 0 };
                 size_t by[8];
 
@@ -120,7 +117,6 @@ TEST(spare_hosts_take_places)
                                  cases[i].missing);
                 got = described(&h);
                 assert_string_equal(got, cases[i].want);
-                hosts_finish(&h);
         }
 }
 
@@ -147,8 +143,8 @@ TEST(hosts_beyond_the_needed_stand_by_unconnected)
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
                 CLEANUP(free_textp) char *got = NULL;
-                struct hosts h = HOSTS_INIT;
-                struct diags d = DIAGS_INIT;
+                CLEANUP(hosts_finish) struct hosts h = HOSTS_INIT;
+                CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
 
                 parse_list(&h, cases[i].list, cases[i].spare);
                 assert_int_equal(spare_hosts_choose(&h, &cases[i].rule, &d), 0);
@@ -157,8 +153,6 @@ TEST(hosts_beyond_the_needed_stand_by_unconnected)
                 assert_int_equal(hosts_aside(&h), strlen(cases[i].aside));
                 for (size_t k = 0; k < hosts_aside(&h); k++)
                         assert_int_equal(*h.aside->v[k].name, cases[i].aside[k]);
-                diags_finish(&d);
-                hosts_finish(&h);
         }
 }
 
@@ -167,8 +161,8 @@ TEST(hosts_stand_in_behind_those_of_the_list)
         const struct spare_rule rule = { .spares = SPARES_AUTO, .nodes = 3 };
         const bool failed[4] = { true, true, true, false };
         CLEANUP(free_textp) char *got = NULL;
-        struct hosts h = HOSTS_INIT;
-        struct diags d = DIAGS_INIT;
+        CLEANUP(hosts_finish) struct hosts h = HOSTS_INIT;
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
         size_t by[4];
 
         parse_list(&h, "a,b:2,c,s,x,y:2", "s");
@@ -185,15 +179,13 @@ TEST(hosts_stand_in_behind_those_of_the_list)
         assert_ptr_equal(hosts_find(&h, "y"), &h.v[1]);
         assert_string_equal(h.aside->v[0].name, "b");
         assert_null(hosts_stand_in(&h, 1));
-        diags_finish(&d);
-        hosts_finish(&h);
 }
 
 TEST(a_place_is_taken_again)
 {
         const bool first[3] = { true, false, false }, second[3] = { true, true, false };
         CLEANUP(free_textp) char *got = NULL;
-        struct hosts h = HOSTS_INIT;
+        CLEANUP(hosts_finish) struct hosts h = HOSTS_INIT;
         size_t by[3];
 
         parse_list(&h, "a,b,c", "bc");
@@ -201,14 +193,13 @@ TEST(a_place_is_taken_again)
         assert_int_equal(spare_hosts_replace(&h, second, 0, by), 0);
         got = described(&h);
         assert_string_equal(got, "(a) (b)=a c=a");
-        hosts_finish(&h);
 }
 
 TEST(a_host_that_stands_by_can_be_dropped)
 {
         const struct spare_rule rule = { .spares = SPARES_AUTO, .nodes = 2 };
-        struct hosts h = HOSTS_INIT;
-        struct diags d = DIAGS_INIT;
+        CLEANUP(hosts_finish) struct hosts h = HOSTS_INIT;
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
 
         parse_list(&h, "a,b,x,y", "");
         assert_int_equal(spare_hosts_choose(&h, &rule, &d), 0);
@@ -220,15 +211,13 @@ TEST(a_host_that_stands_by_can_be_dropped)
         assert_string_equal(hosts_stand_in(&h, 0)->name, "a");
         assert_string_equal(h.v[0].name, "y");
         assert_false(hosts_drop_aside(&h, "a")); /* it has left the list */
-        diags_finish(&d);
-        hosts_finish(&h);
 }
 
 TEST(spare_of_the_same_domain_comes_first)
 {
         static const char *const groups[] = { "x", "y", "y", "x", "y", "x" };
         const bool failed[6] = { true, true };
-        struct hosts h = HOSTS_INIT;
+        CLEANUP(hosts_finish) struct hosts h = HOSTS_INIT;
         size_t by[6];
         char *got;
 
@@ -254,5 +243,4 @@ TEST(spare_of_the_same_domain_comes_first)
         assert_string_equal(h.v[0].name, "f");
         assert_string_equal(hosts_stand_in(&h, 0)->name, "f"); /* no other one is of its domain */
         assert_string_equal(h.v[0].name, "e");
-        hosts_finish(&h);
 }

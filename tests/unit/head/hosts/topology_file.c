@@ -2,6 +2,7 @@
 #include "head/hosts/topology_file.h"
 
 #include "base/error_number.h"
+#include "base/memory.h"
 #include "head/hosts/hostfile.h"
 #include "lib/diag_text.h"
 #include "lib/unit.h"
@@ -60,10 +61,9 @@ TEST(hosts_have_the_switches_of_the_file)
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                char *got = placed(cases[i].text, cases[i].list);
+                CLEANUP(free_textp) char *got = placed(cases[i].text, cases[i].list);
 
                 assert_string_equal(got, cases[i].want);
-                free(got);
         }
 }
 
@@ -100,7 +100,7 @@ TEST(mistakes_have_number_line_and_mark)
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                struct diags d = DIAGS_INIT;
+                CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
                 char *parts = strdup(cases[i].want), *text, *save = NULL;
 
                 assert_null(topology_parse("net.txt", cases[i].text, strlen(cases[i].text), &d));
@@ -112,30 +112,26 @@ TEST(mistakes_have_number_line_and_mark)
                                 fail_msg("case %zu: no \"%s\" in\n%s", i, p, text);
                 free(text);
                 free(parts);
-                diags_finish(&d);
         }
 }
 
 TEST(deep_chains_are_refused)
 {
-        struct buf text = BUF_INIT;
-        struct diags d = DIAGS_INIT;
+        CLEANUP(buf_finish) struct buf text = BUF_INIT;
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
 
         for (int i = 0; i < 100000; i++)
                 buf_printf(&text, "s%d: s%d\n", i, i + 1);
         buf_printf(&text, "s100000: a1\n");
         assert_null(topology_parse("net.txt", (const char *)buf_data(&text), buf_len(&text), &d));
         assert_int_equal(diags_first_error(&d)->id, HN_TOPOLOGY_CIRCLE);
-        buf_finish(&text);
-        diags_finish(&d);
 }
 
 TEST(missing_file_is_told)
 {
-        struct diags d = DIAGS_INIT;
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
 
         assert_null(topology_load("/nonexistent/net.txt", &d));
         assert_int_equal(diags_first_error(&d)->id, HN_TOPOLOGY_UNREADABLE);
         assert_int_equal(diags_first_error(&d)->exit, 66);
-        diags_finish(&d);
 }

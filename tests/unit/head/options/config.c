@@ -331,23 +331,21 @@ static int parse(struct settings *s, struct diags *d, const char *text, size_t l
 TEST(bom_crlf_and_a_missing_newline_are_fine)
 {
         static const char text[] = "\xef\xbb\xbf[run]\r\nnp = 3\r\n# c\r\n   ppn=2";
-        struct settings s;
-        struct diags d;
+        CLEANUP(settings_finish) struct settings s;
+        CLEANUP(diags_finish) struct diags d;
 
         assert_int_equal(parse(&s, &d, text, sizeof(text) - 1), 0);
         assert_int_equal(s.n, 2);
         assert_string_equal(s.v[0].value, "3");
         assert_string_equal(s.v[1].value, "2");
         assert_string_equal(s.v[1].origin, "/x/c.ini:4");
-        settings_finish(&s);
-        diags_finish(&d);
 }
 
 TEST(long_lines_are_refused_not_cut)
 {
         char text[1000] = "[run]\nchdir = ";
-        struct settings s;
-        struct diags d;
+        CLEANUP(settings_finish) struct settings s;
+        CLEANUP(diags_finish) struct diags d;
 
         memset(text + strlen(text), 'x', 300);
         strcat(text, "\nnp = 3\n");
@@ -355,16 +353,14 @@ TEST(long_lines_are_refused_not_cut)
         assert_int_equal(s.n, 1);
         assert_string_equal(s.v[0].origin, "/x/c.ini:3");
         assert_says(&d, "/x/c.ini:2: the line is longer than");
-        settings_finish(&s);
-        diags_finish(&d);
 }
 
 TEST(a_file_that_is_no_text_is_told_once)
 {
         static const char wide[] = "\xff\xfe[\0r\0u\0n\0]\0\n\0n\0p\0",
                           nuls[] = "[run]\n\0\n\0\nnp = 1\n";
-        struct settings s;
-        struct diags d;
+        CLEANUP(settings_finish) struct settings s;
+        CLEANUP(diags_finish) struct diags d;
 
         assert_int_equal(parse(&s, &d, wide, sizeof(wide) - 1), -22);
         assert_int_equal(diags_errors(&d), 1);
@@ -374,30 +370,26 @@ TEST(a_file_that_is_no_text_is_told_once)
         assert_int_equal(parse(&s, &d, nuls, sizeof(nuls) - 1), -22);
         assert_int_equal(diags_errors(&d), 1);
         assert_says(&d, "/x/c.ini:2:1");
-        settings_finish(&s);
-        diags_finish(&d);
 }
 
 TEST(only_a_job_file_names_a_program)
 {
         static const char text[] = "[run]\nprogram = x\n[safe]\ndirectory = /a\n";
-        struct settings s;
-        struct diags d;
+        CLEANUP(settings_finish) struct settings s;
+        CLEANUP(diags_finish) struct diags d;
 
         assert_int_equal(parse(&s, &d, text, sizeof(text) - 1), -22);
         assert_int_equal(s.n, 0);
         assert_says(&d, "error[HN722]: only a job file may name the program");
         assert_says(&d, "/x/c.ini:2:1");
         assert_says(&d, "warning[HN711]: unknown key `safe.directory`");
-        settings_finish(&s);
-        diags_finish(&d);
 }
 
 TEST(broken_lines_are_all_told)
 {
         static const char text[] = "[run\nnp\n[run] tail\n[run]\nnp = 1\n\0 = 2\n";
-        struct settings s;
-        struct diags d;
+        CLEANUP(settings_finish) struct settings s;
+        CLEANUP(diags_finish) struct diags d;
 
         assert_int_equal(parse(&s, &d, text, sizeof(text) - 1), -22);
         assert_int_equal(diags_errors(&d), 4);
@@ -406,8 +398,6 @@ TEST(broken_lines_are_all_told)
         assert_says(&d, "/x/c.ini:3:1");
         assert_says(&d, "/x/c.ini:6:1");
         assert_int_equal(s.n, 1);
-        settings_finish(&s);
-        diags_finish(&d);
 }
 
 TEST_WITH(make_home, remove_home, the_table_tells_origins_and_hides_secrets)

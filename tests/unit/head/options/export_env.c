@@ -27,7 +27,7 @@ TEST(exports_are_laid_over_in_order)
                          (char *)"AB=2",      (char *)"SLURM_X=3",     NULL };
         struct options o = { 0 };
         struct strv env = STRV_INIT, unset = STRV_INIT;
-        struct diags d = DIAGS_INIT;
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
 
         strv_push(&o.exports, "SLURM_X");
         strv_push(&o.exports, "A=9=9");
@@ -43,7 +43,6 @@ TEST(exports_are_laid_over_in_order)
         strv_finish(&unset);
         strv_finish(&o.exports);
         strv_finish(&o.unset);
-        diags_finish(&d);
 }
 
 /* Collects with @list as --export; @want are the pairs, joined by blanks. */
@@ -52,8 +51,8 @@ static void check_export(const char *list, const char *want, const char *warning
         char *from[] = { (char *)"PATH=/bin", (char *)"HOSTNAME=here", (char *)"A=1",
                          (char *)"FOO=shell", NULL };
         struct options o = { .export_mode = (char *)list };
-        struct strv env = STRV_INIT, unset = STRV_INIT;
-        struct diags d = DIAGS_INIT;
+        CLEANUP(strv_finish) struct strv env = STRV_INIT, unset = STRV_INIT;
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
         char got[200] = "";
 
         assert_int_equal(export_env_collect(&o, from, &env, &unset, &d), 0);
@@ -67,9 +66,6 @@ static void check_export(const char *list, const char *want, const char *warning
                 assert_int_equal(d.v[0].id, 123);
                 assert_non_null(strstr(d.v[0].fact, warning));
         }
-        strv_finish(&env);
-        strv_finish(&unset);
-        diags_finish(&d);
 }
 
 TEST(lists_of_export_are_read_as_srun_reads_them)
@@ -97,11 +93,10 @@ TEST(lists_of_export_that_say_nothing_are_errors)
                                              "nil,A,all", "=1", "A,=", "A='b,c" };
 
         for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
-                struct strv words = STRV_INIT;
+                CLEANUP(strv_finish) struct strv words = STRV_INIT;
                 struct error err = { 0 };
 
                 assert_int_equal(export_env_split(wrong[i], &words, &err), -EINVAL);
                 assert_true(*err.text);
-                strv_finish(&words);
         }
 }

@@ -4,7 +4,7 @@
 
 static void assert_ready(const char *text, enum ready_kind kind, const char *port, const char *rest)
 {
-        struct role_ready r = { .timeout_ms = 7 };
+        CLEANUP(role_ready_finish) struct role_ready r = { .timeout_ms = 7 };
         struct error err;
 
         if (value_ready(&r, NULL, text, &err) < 0)
@@ -19,7 +19,6 @@ static void assert_ready(const char *text, enum ready_kind kind, const char *por
                 assert_string_equal(r.text, rest);
         else
                 assert_null(r.text);
-        role_ready_finish(&r);
 }
 
 TEST(each_kind_is_read)
@@ -78,7 +77,7 @@ TEST(wrong_values_are_told_with_the_right_form)
 
 TEST(the_last_value_counts)
 {
-        struct role_ready r = { .kind = READY_START };
+        CLEANUP(role_ready_finish) struct role_ready r = { .kind = READY_START };
         struct launch_ready m = { 0 };
 
         assert_int_equal(value_ready(&r, NULL, "http:/x", NULL), 0);
@@ -95,5 +94,4 @@ TEST(the_last_value_counts)
         m = (struct launch_ready){ 0 };
         role_ready_fill(&r, false, &m);
         assert_int_equal(m.kind, READY_START); /* the head looks for keys */
-        role_ready_finish(&r);
 }

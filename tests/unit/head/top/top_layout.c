@@ -81,7 +81,7 @@ static void table_is(const struct top_frame *f, size_t width, const char *want)
 
 TEST(tables_at_widths)
 {
-        struct top_frame f = read_text(mock_up);
+        CLEANUP(top_frame_finish) struct top_frame f = read_text(mock_up);
 
         table_is(&f, 40,
                  "run k3f9  12m04s  step 1838-1840 of 5000\n"
@@ -115,13 +115,12 @@ TEST(tables_at_widths)
                  "500M/80G   66C    640W                        rank 2 behind\n"
                  "gpu001    0-1          2     1840      0  barrier 1s        97%   71.0G   97%   "
                  "138G/160G   66C   1.3kW    36.2G/900k      2s\n");
-        top_frame_finish(&f);
 }
 
 /* Whatever the width, no line is wider, and the host stays. */
 TEST(no_line_is_wider)
 {
-        struct top_frame f = read_text(mock_up);
+        CLEANUP(top_frame_finish) struct top_frame f = read_text(mock_up);
 
         for (size_t width = 8; width <= 320; width++) {
                 CLEANUP(free_textp) char *table = table_of(&f, width);
@@ -134,12 +133,11 @@ TEST(no_line_is_wider)
                 }
                 assert_int_equal(n, 5);
         }
-        top_frame_finish(&f);
 }
 
 TEST(wide_lines_have_all_columns)
 {
-        struct top_frame f = read_text(mock_up);
+        CLEANUP(top_frame_finish) struct top_frame f = read_text(mock_up);
         struct top_layout l;
 
         f.knows_busy = true;
@@ -152,7 +150,6 @@ TEST(wide_lines_have_all_columns)
         for (int c = 0; c < TOP_COLUMNS; c++)
                 assert_int_equal(l.columns[c] > 0,
                                  c != TOP_STEP && c != TOP_LAG && (c < TOP_GPU || c > TOP_POWER));
-        top_frame_finish(&f);
 }
 
 /* A divided GPU has no use that the driver tells. */
@@ -192,12 +189,11 @@ static void head_is(int64_t cpu_percent, int64_t quiet_ms, const char *want)
                           (long long)cpu_percent, (long long)quiet_ms);
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
         CLEANUP(free_textp) char *got = NULL;
-        struct top_frame f = read_text(text);
+        CLEANUP(top_frame_finish) struct top_frame f = read_text(text);
 
         top_layout_head(&f, NULL, 120, &b);
         got = buf_steal(&b);
         assert_string_equal(got, want);
-        top_frame_finish(&f);
 }
 
 TEST(a_run_that_stands_still_is_told)
@@ -227,7 +223,7 @@ static struct top_frame read_busy(int a, int b, int c, int d, const char *by)
 
 TEST(the_rank_that_others_wait_for_is_slow)
 {
-        struct top_frame f = read_busy(71, 70, 99, 72, "looks");
+        CLEANUP(top_frame_finish) struct top_frame f = read_busy(71, 70, 99, 72, "looks");
 
         table_is(&f, 100,
                  "run k3f9  1.0s  4 ranks on 2 nodes  running\n"
@@ -252,7 +248,6 @@ TEST(the_rank_that_others_wait_for_is_slow)
         assert_true(f.slow.guessed);
         assert_int_equal(f.hosts[1].odd.worst, ODD_SLOW);
         assert_int_equal(f.hosts[1].odd.n, 1);
-        top_frame_finish(&f);
 }
 
 TEST(no_rank_is_slow_without_a_reason)
@@ -267,13 +262,13 @@ TEST(no_rank_is_slow_without_a_reason)
 
         for (size_t i = 0; i < ARRAY_SIZE(busy); i++) {
                 const int *v = busy[i];
+                CLEANUP(top_frame_finish)
                 struct top_frame f = read_busy(v[0], v[1], v[2], v[3], "store");
 
                 assert_int_equal(f.slow.above, -1);
                 assert_int_equal(f.hosts[0].odd.worst, ODD_NOT);
                 assert_int_equal(f.hosts[1].odd.worst, ODD_NOT);
                 assert_int_equal(f.some_wait, i != 3);
-                top_frame_finish(&f);
         }
 }
 
@@ -339,17 +334,16 @@ TEST(a_hang_that_was_found_has_its_cause)
 /* Of ranks that wait all the time for one, and tell no steps. */
 TEST(a_rank_without_steps_is_slow_or_hangs)
 {
-        struct top_frame f = read_busy(1, 2, 99, 3, "looks");
+        CLEANUP(top_frame_finish) struct top_frame f = read_busy(1, 2, 99, 3, "looks");
         char note[128];
 
         top_frame_slow_note(&f, note, sizeof(note));
         assert_string_equal(note, "rank 2 on b is slow or hangs: others wait ~97 %");
-        top_frame_finish(&f);
 }
 
 static void first_line_is(const char *steps, size_t width, const char *want)
 {
-        struct top_frame f = read_hang(60000, steps);
+        CLEANUP(top_frame_finish) struct top_frame f = read_hang(60000, steps);
         struct step_rate rate = { 0 };
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
 
@@ -359,7 +353,6 @@ static void first_line_is(const char *steps, size_t width, const char *want)
         CLEANUP(free_textp) char *got = buf_steal(&b);
 
         assert_string_equal(got, want);
-        top_frame_finish(&f);
 }
 
 TEST(an_alarm_stays_on_a_narrow_terminal)

@@ -56,7 +56,7 @@ TEST(what_is_odd_is_noted)
                 { "alive", ",\"state\":\"S\",\"step\":1,\"lag\":6" },
                 { "alive", ",\"state\":\"S\",\"step\":5,\"lag\":2" },
         };
-        struct top_frame f = make_frame(v, 11, 6, 6);
+        CLEANUP(top_frame_finish) struct top_frame f = make_frame(v, 11, 6, 6);
         size_t order[11];
 
         note_is(&f, 0, "");
@@ -73,7 +73,6 @@ TEST(what_is_odd_is_noted)
         top_view_order(&f, TOP_BY_ODDITY, order);
         static const size_t want[] = { 5, 2, 3, 1, 9, 7, 6, 0, 4, 8, 10 };
         assert_memory_equal(order, want, sizeof(want));
-        top_frame_finish(&f);
 }
 
 /* In a hang the rank that does not wait is odd, not the many that do. */
@@ -85,22 +84,21 @@ TEST(the_rank_that_does_not_wait_comes_first)
                 { "alive", ",\"state\":\"S\"" },
                 { "alive", ",\"state\":\"S\",\"wait\":\"barrier\",\"wait_ms\":185000" },
         };
-        struct top_frame f = make_frame(v, 4, 4, 0);
+        CLEANUP(top_frame_finish) struct top_frame f = make_frame(v, 4, 4, 0);
         size_t order[4];
 
         note_is(&f, 2, "rank 2 does not wait, 3 do");
         top_view_order(&f, TOP_BY_ODDITY, order);
         assert_int_equal(order[0], 2);
         note_is(&f, 0, "");
-        top_frame_finish(&f);
 }
 
 TEST(hosts_with_nothing_odd_are_folded)
 {
         enum { N = 9, PAGE = 20 };
         struct told v[N];
-        struct top_frame f;
-        struct top_view view;
+        CLEANUP(top_frame_finish) struct top_frame f;
+        CLEANUP(top_view_finish) struct top_view view;
 
         for (size_t i = 0; i < N; i++)
                 v[i] = (struct told){ "alive", i == 4 ? ",\"state\":\"T\"" : ",\"state\":\"R\"" };
@@ -124,13 +122,11 @@ TEST(hosts_with_nothing_odd_are_folded)
         /* In any other order each host has its row. */
         top_view_key(&view, &f, TOP_KEY_SORT, PAGE);
         assert_int_equal(view.n_rows, N);
-        top_view_finish(&view);
-        top_frame_finish(&f);
 }
 
 TEST(a_line_of_other_kind_is_no_frame)
 {
-        struct top_frame f;
+        CLEANUP(top_frame_finish) struct top_frame f;
 
         assert_false(top_frame_read(&f, json_pack("{s:i}", "code", 1)));
         assert_false(top_frame_read(&f, json_pack("{s:s}", "hosts", "x")));
@@ -140,7 +136,6 @@ TEST(a_line_of_other_kind_is_no_frame)
         assert_int_equal(f.n_hosts, 2);
         assert_int_equal(f.hosts[0].node, 0);
         assert_int_equal(f.hosts[0].ranks[0].step, -1);
-        top_frame_finish(&f);
 }
 
 /* --- rows ------------------------------------------------------------------------------------- */
@@ -150,7 +145,7 @@ static const struct told quiet[] = { { "alive", "" }, { "alive", "" }, { "alive"
 TEST(the_host_of_a_small_run_is_open)
 {
         struct top_frame one = make_frame(quiet, 1, 1, 0), three = make_frame(quiet, 3, 3, 0);
-        struct top_view v;
+        CLEANUP(top_view_finish) struct top_view v;
 
         top_view_init(&v);
         top_view_update(&v, &one, 10);
@@ -166,15 +161,14 @@ TEST(the_host_of_a_small_run_is_open)
         assert_int_equal(v.n_rows, 6);
         top_view_key(&v, &three, TOP_KEY_ALL, 10);
         assert_int_equal(v.n_rows, 3);
-        top_view_finish(&v);
         top_frame_finish(&one);
         top_frame_finish(&three);
 }
 
 TEST(odd_ranks_come_first_below_their_host)
 {
-        struct top_frame f;
-        struct top_view v;
+        CLEANUP(top_frame_finish) struct top_frame f;
+        CLEANUP(top_view_finish) struct top_view v;
         json_t *j = json_loads(
                 "{\"alive\":2,\"hosts\":[{\"host\":\"a\",\"state\":\"running\",\"ranks\":["
                 "{\"rank\":0,\"life\":\"alive\"},{\"rank\":1,\"life\":\"ended\",\"exit\":0},"
@@ -197,8 +191,6 @@ TEST(odd_ranks_come_first_below_their_host)
         top_view_key(&v, &f, TOP_KEY_CLOSE, 10);
         assert_int_equal(v.n_rows, 1);
         assert_int_equal(v.selected, 0);
-        top_view_finish(&v);
-        top_frame_finish(&f);
 }
 
 TEST(the_cursor_stays_with_its_host)
@@ -207,7 +199,7 @@ TEST(the_cursor_stays_with_its_host)
                                            { "ended", ",\"exit\":1" },
                                            { "alive", "" } };
         struct top_frame f = make_frame(quiet, 3, 3, 0), g = make_frame(odd, 3, 2, 0);
-        struct top_view v;
+        CLEANUP(top_view_finish) struct top_view v;
 
         top_view_init(&v);
         top_view_update(&v, &f, 2);
@@ -230,15 +222,14 @@ TEST(the_cursor_stays_with_its_host)
         top_view_key(&v, &g, TOP_KEY_FIRST, 2);
         assert_int_equal(v.selected, 0);
         assert_int_equal(v.first, 0);
-        top_view_finish(&v);
         top_frame_finish(&f);
         top_frame_finish(&g);
 }
 
 TEST(a_filter_leaves_hosts)
 {
-        struct top_frame f = make_frame(quiet, 3, 3, 0);
-        struct top_view v;
+        CLEANUP(top_frame_finish) struct top_frame f = make_frame(quiet, 3, 3, 0);
+        CLEANUP(top_view_finish) struct top_view v;
 
         top_view_init(&v);
         top_view_update(&v, &f, 5);
@@ -256,8 +247,6 @@ TEST(a_filter_leaves_hosts)
         *v.filter = '\0';
         top_view_update(&v, &f, 5);
         assert_int_equal(v.n_rows, 3);
-        top_view_finish(&v);
-        top_frame_finish(&f);
 }
 
 TEST(sorting_goes_through_all_orders)
@@ -267,9 +256,9 @@ TEST(sorting_goes_through_all_orders)
                 { "alive", ",\"lag\":3,\"wait\":\"key\",\"wait_ms\":7,\"quiet_ms\":8" },
                 { "alive", ",\"lag\":2" },
         };
-        struct top_frame f = make_frame(v, 3, 3, 3);
+        CLEANUP(top_frame_finish) struct top_frame f = make_frame(v, 3, 3, 3);
         size_t order[3];
-        struct top_view view;
+        CLEANUP(top_view_finish) struct top_view view;
 
         top_view_order(&f, TOP_BY_LAG, order);
         assert_int_equal(order[0], 1);
@@ -287,8 +276,6 @@ TEST(sorting_goes_through_all_orders)
                 assert_int_equal(view.n_rows, 3);
         }
         assert_int_equal(view.sort, TOP_BY_ODDITY);
-        top_view_finish(&view);
-        top_frame_finish(&f);
 }
 
 /* A server that has told no step, or fewer, is not behind the trainers. */
@@ -302,21 +289,20 @@ TEST(ranks_of_several_roles_are_not_compared)
                 { "alive", ",\"role\":\"a\",\"role_rank\":0,\"step\":9,\"lag\":0" },
                 { "alive", ",\"role\":\"b\",\"role_rank\":0,\"step\":1,\"lag\":8" },
         };
-        struct top_frame f = make_frame(same, 2, 2, 8);
+        CLEANUP(top_frame_finish) struct top_frame f = make_frame(same, 2, 2, 8);
 
         note_is(&f, 1, "a:1 behind");
         top_frame_finish(&f);
         f = make_frame(other, 2, 2, 8);
         note_is(&f, 1, "");
-        top_frame_finish(&f);
 }
 
 /* Of each role one host is the example, and the others share a row. */
 TEST(hosts_alike_are_folded_by_role)
 {
         struct told v[12];
-        struct top_frame f;
-        struct top_view view;
+        CLEANUP(top_frame_finish) struct top_frame f;
+        CLEANUP(top_view_finish) struct top_view view;
 
         for (size_t i = 0; i < 12; i++)
                 v[i] = (struct told){ "alive", i < 5 ? ",\"role\":\"a\",\"role_rank\":0"
@@ -329,6 +315,4 @@ TEST(hosts_alike_are_folded_by_role)
         assert_int_equal(view.rows[1].alike, 4);
         assert_int_equal(view.rows[2].host, 5);
         assert_int_equal(view.rows[3].alike, 6);
-        top_view_finish(&view);
-        top_frame_finish(&f);
 }
