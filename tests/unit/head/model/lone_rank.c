@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "head/model/lone_rank.h"
 
+#include "base/memory.h"
 #include "lib/diag_text.h"
 #include "lib/unit.h"
 
@@ -55,7 +56,7 @@ TEST(ranks_that_were_alone_are_told)
                 struct exited e = { .rank = 3, .mpi = cases[i].used };
                 struct lone_rank r = { &e,           NULL,          "gpu01",
                                        cases[i].mpi, cases[i].kind, cases[i].joined };
-                char *said = warning_of(&r);
+                CLEANUP(free_textp) char *said = warning_of(&r);
 
                 if (*cases[i].said) {
                         assert_non_null(strstr(said, "warning[HN407]: rank 3 on gpu01 "));
@@ -72,7 +73,6 @@ TEST(ranks_that_were_alone_are_told)
                 e.stopped = 1;
                 said = warning_of(&r);
                 assert_string_equal(said, "");
-                free(said);
         }
 }
 

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdio.h>
 
+#include "base/memory.h"
 #include "base/strv.h"
 #include "head/model/outcome.h"
 #include "head/model/plan.h"
@@ -724,11 +725,10 @@ TEST_WITH(NULL, tear_down, ranks_that_left_early_with_0_are_kept)
 
 TEST_WITH(NULL, tear_down, very_long_reports_are_cut)
 {
-        char *text = xcalloc(1 << 20, 1);
+        CLEANUP(free_textp) char *text = xcalloc(1 << 20, 1);
 
         memset(text, 'x', (1 << 20) - 1);
         outcome_add_report(&o, 1, "python", text, text);
         assert_in_range(strlen(outcome_find_report(&o, 1)->said), 1000, 4000);
         assert_in_range(strlen(outcome_find_report(&o, 1)->trace), 1000, 20000);
-        free(text);
 }

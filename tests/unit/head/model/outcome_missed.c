@@ -51,7 +51,7 @@ static void expect_sentence(const struct cause *c, const char *expected)
 TEST(a_rank_that_others_missed_is_the_cause)
 {
         struct said said = { { LOST, LOST } };
-        struct outcome o = OUTCOME_INIT;
+        CLEANUP(outcome_finish) struct outcome o = OUTCOME_INIT;
 
         end_rank(&o, 2, 0, 1100, &said);
         end_rank(&o, 3, 0, 1000, &said);
@@ -66,7 +66,6 @@ TEST(a_rank_that_others_missed_is_the_cause)
         expect_sentence(&o.cause, "rank 3 on gpu1 left at step 5 with exit 0, and others failed "
                                   "without it, the first with: RuntimeError: [pair.cc:534] "
                                   "Connection closed by peer [::1]:7");
-        outcome_finish(&o);
 }
 
 TEST(only_a_rank_that_had_left_is_missed)
@@ -87,20 +86,19 @@ TEST(only_a_rank_that_had_left_is_missed)
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
                 struct said said = cases[i].said;
-                struct outcome o = OUTCOME_INIT;
+                CLEANUP(outcome_finish) struct outcome o = OUTCOME_INIT;
 
                 end_rank(&o, cases[i].left, 0, cases[i].left_ms, &said);
                 end_rank(&o, cases[i].rank, cases[i].code, 1200, &said);
                 outcome_finalize(&o, NULL, words_of, &said);
                 assert_int_equal(o.cause.rank, cases[i].cause);
-                outcome_finish(&o);
         }
 }
 
 TEST(a_rank_for_which_others_waited_in_vain_is_the_cause)
 {
         struct said said = { { IN_VAIN } };
-        struct outcome o = OUTCOME_INIT;
+        CLEANUP(outcome_finish) struct outcome o = OUTCOME_INIT;
 
         end_rank(&o, 0, 4, 1000, &said);
         outcome_blame(&o, 1, 0, "rank 1 on gpu1 sleeps in f (x.py:3); 1 rank waits in g");
@@ -113,7 +111,6 @@ TEST(a_rank_for_which_others_waited_in_vain_is_the_cause)
         assert_true(outcome_is_workers(&o));
         expect_sentence(&o.cause, "rank 1 on gpu1 sleeps in f (x.py:3); 1 rank waits in g; rank 0 "
                                   "failed: RuntimeError: Timed out waiting 5ms for recv operation");
-        outcome_finish(&o);
 }
 
 TEST(a_decision_of_the_launcher_names_whom_the_others_waited_for)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 
+#include "base/memory.h"
 #include "head/hosts/filter.h"
 #include "head/hosts/hostfile.h"
 #include "head/model/plan.h"
@@ -43,15 +44,13 @@ static void parse_inventory(const char *gpus, struct plan_inventory *inv, size_t
 
 static void narrow(struct made *m, const char *include, const char *exclude)
 {
-        struct strv in = STRV_INIT, ex = STRV_INIT;
+        CLEANUP(strv_finish) struct strv in = STRV_INIT, ex = STRV_INIT;
 
         if (include)
                 strv_push(&in, include);
         if (exclude)
                 strv_push(&ex, exclude);
         assert_int_equal(filter_apply(&m->hosts, &in, &ex, 0, &m->diags), 0);
-        strv_finish(&in);
-        strv_finish(&ex);
 }
 
 static struct made make(const struct launch *l)
@@ -145,16 +144,14 @@ static void assert_sound(const struct plan *p)
 
 static void assert_plan(const struct launch *l, const char *want)
 {
-        struct made m = make(l);
-        char *got;
+        CLEANUP(made_finish) struct made m = make(l);
+        CLEANUP(free_textp) char *got = NULL;
 
         if (m.r < 0)
                 fail_msg("%s", diags_text(&m.diags, false));
         assert_sound(&m.plan);
         got = described(&m.plan);
         assert_string_equal(got, want);
-        free(got);
-        made_finish(&m);
 }
 
 #define G1(...)                                                                                    \
@@ -278,18 +275,15 @@ TEST(device_numbers_may_have_gaps)
         static const int devices[] = { 1, 3 };
         const struct plan_inventory inv = { .known = true, .gpus = 2, .gpu_index = devices };
         const struct plan_options o = G1();
-        struct hosts h = HOSTS_INIT;
+        CLEANUP(hosts_finish) struct hosts h = HOSTS_INIT;
         struct diags d = DIAGS_INIT;
-        struct plan p = PLAN_INIT;
-        char *got;
+        CLEANUP(plan_finish) struct plan p = PLAN_INIT;
+        CLEANUP(free_textp) char *got = NULL;
 
         hostlist_parse(&h, "a", &d);
         assert_int_equal(plan_build(&p, &h, &inv, &o, &d), 0);
         got = described(&p);
         assert_string_equal(got, "0:1 1:3");
-        free(got);
-        plan_finish(&p);
-        hosts_finish(&h);
 }
 
 TEST(plans_that_cannot_be_say_why)
@@ -407,33 +401,30 @@ TEST(plans_that_cannot_be_say_why)
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                struct made m = make(&cases[i].l);
-                char *got = diags_text(&m.diags, false);
+                CLEANUP(made_finish) struct made m = make(&cases[i].l);
+                CLEANUP(free_textp) char *got = diags_text(&m.diags, false);
 
                 assert_string_equal(got, cases[i].shown);
                 assert_int_equal(m.r, -EINVAL);
                 assert_int_equal(m.diags.v[0].exit, 69);
                 assert_null(m.plan.nodes);
-                free(got);
-                made_finish(&m);
         }
 }
 
 TEST(all_faults_are_told_at_once)
 {
         static const struct launch l = { "a:8\nb gpus=9\nc:8", "7 2 6", G1(), NULL, NULL };
-        struct made m = make(&l);
+        CLEANUP(made_finish) struct made m = make(&l);
 
         assert_int_equal(m.r, -EINVAL);
         assert_int_equal(diags_errors(&m.diags), 3);
-        made_finish(&m);
 }
 
 TEST(left_over_devices_are_a_warning)
 {
         static const struct launch l = { "a\nb", "5 4", { .gpus_per_rank = 2 }, NULL, NULL };
-        struct made m = make(&l);
-        char *got = diags_text(&m.diags, false);
+        CLEANUP(made_finish) struct made m = make(&l);
+        CLEANUP(free_textp) char *got = diags_text(&m.diags, false);
 
         assert_int_equal(m.r, 0);
         assert_int_equal(m.plan.world_size, 4);
@@ -442,8 +433,6 @@ TEST(left_over_devices_are_a_warning)
                             "   --> a  (hosts.txt:1)\n"
                             "    |\n"
                             "    = note: --gpus-per-rank 2 does not divide the number of GPUs\n");
-        free(got);
-        made_finish(&m);
 }
 
 TEST(ranks_of_a_lost_node_move_to_a_spare_one)
@@ -483,8 +472,8 @@ TEST(without_a_node_the_other_ranks_close_up)
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
-                struct made m = make(&table[i].l);
-                char *got;
+                CLEANUP(made_finish) struct made m = make(&table[i].l);
+                CLEANUP(free_textp) char *got = NULL;
 
                 assert_int_equal(m.r, 0);
                 plan_leave_out(&m.plan, table[i].gone[0]);
@@ -493,8 +482,6 @@ TEST(without_a_node_the_other_ranks_close_up)
                 assert_sound(&m.plan);
                 got = described(&m.plan);
                 assert_string_equal(got, table[i].want);
-                free(got);
-                made_finish(&m);
         }
 }
 
@@ -511,6 +498,7 @@ TEST(programs_share_the_ranks_in_order)
                       { { 4, 0, 5 }, false, NULL } };
 
         for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+                CLEANUP(made_finish)
                 struct made m = make(&(struct launch){ "a:4\nb:2", NULL, G0(), NULL, NULL });
                 char got[7] = "";
 
@@ -519,14 +507,13 @@ TEST(programs_share_the_ranks_in_order)
                         got[rank] = (char)('0' + m.plan.ranks[rank].program);
                 if (table[i].fits)
                         assert_string_equal(got, table[i].want);
-                made_finish(&m);
         }
 }
 
 TEST(the_largest_world_has_a_million_ranks)
 {
         struct launch l = { "n[1-1024]:1024", NULL, G1(), NULL, NULL };
-        struct made m = make(&l);
+        CLEANUP(made_finish) struct made m = make(&l);
 
         assert_int_equal(m.r, 0);
         assert_int_equal(m.plan.world_size, PLAN_MAX_RANKS);
@@ -535,21 +522,19 @@ TEST(the_largest_world_has_a_million_ranks)
         m = make(&l);
         assert_int_equal(m.r, -EINVAL);
         assert_string_equal(m.diags.v[0].fact, "1049600 ranks, at most 1048576 can be started");
-        made_finish(&m);
 }
 
 TEST(ten_thousand_nodes_are_assigned_round_robin)
 {
         static const struct launch l = { "n[00001-10000]:8", NULL, G1(.map = PLAN_MAP_NODE), NULL,
                                          NULL };
-        struct made m = make(&l);
+        CLEANUP(made_finish) struct made m = make(&l);
 
         assert_int_equal(m.r, 0);
         assert_sound(&m.plan);
         assert_int_equal(m.plan.world_size, 80000);
         assert_int_equal(m.plan.ranks[79999].node, 9999);
         assert_int_equal(m.plan.ranks[79999].local_rank, 7);
-        made_finish(&m);
 }
 
 TEST(per_node_gives_a_rank_the_whole_node)
@@ -571,36 +556,33 @@ TEST(per_node_gives_a_rank_the_whole_node)
 
         for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
                 struct launch l = table[i].l;
-                struct made m;
-                char *got;
+                CLEANUP(made_finish) struct made m;
+                CLEANUP(free_textp) char *got = NULL;
 
                 l.o.per_node = true;
                 m = make(&l);
                 got = m.r == 0 ? described(&m.plan) : xstrdup(m.diags.n ? m.diags.v[0].fact : "?");
                 assert_string_equal(got, table[i].want);
                 assert_int_equal(m.plan.nodes[0].slots, 1);
-                free(got);
-                made_finish(&m);
         }
 }
 
 TEST(per_node_has_no_more_ranks_than_nodes)
 {
         struct launch l = { "a slots=8", "8", { .np = 2, .gpus_per_rank = 1, .per_node = true } };
-        struct made m = make(&l);
+        CLEANUP(made_finish) struct made m = make(&l);
 
         assert_int_equal(m.r, -EINVAL);
         assert_int_equal(m.diags.v[0].id, 219);
         assert_string_equal(m.diags.v[0].fact, "-n 2 with --per-node: there is 1 node");
-        made_finish(&m);
 }
 
 TEST(a_host_has_the_ranks_of_the_place_where_it_stands)
 {
         struct launch l = { "a\nb\nc\nd\ne", NULL, { .ppn = 2, .gpus_per_rank = 0 } };
-        struct made m = make(&l);
+        CLEANUP(made_finish) struct made m = make(&l);
         struct host *h = m.hosts.v;
-        char *got;
+        CLEANUP(free_textp) char *got = NULL;
 
         plan_finish(&m.plan);
         h[0].spare = h[2].spare = h[4].spare = true;
@@ -610,8 +592,6 @@ TEST(a_host_has_the_ranks_of_the_place_where_it_stands)
         assert_string_equal(got, "- / 2 3 / - / 0 1 / -");
         assert_int_equal(m.plan.nodes[3].node_rank, 0);
         assert_int_equal(m.plan.nodes[1].node_rank, 1);
-        free(got);
-        made_finish(&m);
 }
 
 static void expect_order(const struct hosts *h, const char *want)

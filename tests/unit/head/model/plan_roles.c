@@ -224,7 +224,7 @@ TEST(roles_share_the_nodes)
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
-                struct made m = make(&table[i].job);
+                CLEANUP(made_finish) struct made m = make(&table[i].job);
                 CLEANUP(free_textp) char *got = NULL;
 
                 if (m.r)
@@ -232,7 +232,6 @@ TEST(roles_share_the_nodes)
                 got = described(&m.plan, table[i].job.roles);
                 assert_string_equal(got, table[i].want);
                 assert_sound(&m.plan);
-                made_finish(&m);
         }
 }
 
@@ -246,7 +245,7 @@ TEST(worlds_list_the_ranks_of_their_roles)
                                           { NAMED("r"), ON("t", 1), .world = (char *)("w") } } };
         static const char *const want[] = { "t:0-3,r:4", "s:0-1" };
         static const bool limited[] = { false, true, false };
-        struct made m = make(&job);
+        CLEANUP(made_finish) struct made m = make(&job);
 
         assert_int_equal(m.r, 0);
         assert_int_equal(m.plan.n_worlds, 2);
@@ -262,7 +261,6 @@ TEST(worlds_list_the_ranks_of_their_roles)
         assert_int_equal(m.plan.nodes[1].n_ranks, 3);
         assert_true(plan_move(&m.plan, 1, 3));
         assert_int_equal(m.plan.ranks[4].node, 3);
-        made_finish(&m);
 }
 
 TEST(what_does_not_fit_is_told)
@@ -345,7 +343,7 @@ TEST(what_does_not_fit_is_told)
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
-                struct made m = make(&table[i].job);
+                CLEANUP(made_finish) struct made m = make(&table[i].job);
                 CLEANUP(free_textp) char *text = diags_text(&m.diags, false);
 
                 if (m.r != -EINVAL)
@@ -353,7 +351,6 @@ TEST(what_does_not_fit_is_told)
                 if (m.diags.v[0].id != table[i].id || !strstr(text, table[i].says))
                         fail_msg("%s: %s", table[i].says, text);
                 assert_null(m.plan.ranks);
-                made_finish(&m);
         }
 }
 
@@ -438,7 +435,7 @@ TEST(the_longest_list_of_nodes_is_that_of_any_world)
                                         { { NAMED("a"), .nodes.count = 1, .plan = { G1 } },
                                           { NAMED("b"), .nodes.count = 2, .plan = { G1 } },
                                           { NAMED("c"), .nodes.count = 1, .plan = { G1 } } } };
-        struct made m = make(&job);
+        CLEANUP(made_finish) struct made m = make(&job);
         int nodes;
 
         assert_int_equal(m.r, 0);
@@ -446,5 +443,4 @@ TEST(the_longest_list_of_nodes_is_that_of_any_world)
                          strlen("n[2-3]"));
         assert_int_equal(nodes, 2);
         assert_int_equal(compat_nodes_longest(COMPAT_OMPI, &m.plan, &m.hosts, &nodes), 0);
-        made_finish(&m);
 }

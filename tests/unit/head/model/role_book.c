@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/buf.h"
+#include "base/memory.h"
 #include "head/term/diag.h"
 #include "lib/unit.h"
 #include "wire/port_name.h"
@@ -67,10 +68,9 @@ static char *expand(const struct role_book *b, const char *text, int role, int i
 
 static void assert_words(const struct role_book *b, const char *text, const char *words)
 {
-        char *got = expand(b, text, TRAINER, 1);
+        CLEANUP(free_textp) char *got = expand(b, text, TRAINER, 1);
 
         assert_string_equal(got, words);
-        free(got);
 }
 
 /* Returns the messages as printed; malloc'ed. */
@@ -184,12 +184,11 @@ TEST_WITH(set_up, tear_down, other_braces_stay)
         for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
                 struct role_text t = make_text(texts[i], TRAINER);
                 struct diags d = DIAGS_INIT;
-                char *got = expand(*state, texts[i], TRAINER, 0);
+                CLEANUP(free_textp) char *got = expand(*state, texts[i], TRAINER, 0);
 
                 assert_int_equal(role_book_scan(*state, &t, &d), 0);
                 got[strlen(got) - 1] = '\0';
                 assert_string_equal(got, texts[i]);
-                free(got);
         }
         assert_int_equal(role_book_ports(*state, TRAINER)->n, 0);
 }
@@ -209,10 +208,10 @@ TEST_WITH(set_up, tear_down, a_backslash_keeps_a_reference)
 
 TEST_WITH(set_up, tear_down, ones_own_port_may_be_left_to_the_agent)
 {
+        CLEANUP(free_textp)
         char *got = expand(*state, "{port:rdzv} \\{port:rdzv} {trainer.port:rdzv}", TRAINER, -1);
 
         assert_string_equal(got, "{port:rdzv} \\{port:rdzv} 5000|");
-        free(got);
 }
 
 TEST_WITH(set_up, tear_down, the_first_pass_finds_ports_and_roles)
@@ -270,10 +269,10 @@ TEST_WITH(set_up, tear_down, ports_are_limited)
 static void assert_error(struct role_book *b, const char *text, int role, const char *messages)
 {
         struct role_text t = make_text(text, role);
-        struct strv words = STRV_INIT;
+        CLEANUP(strv_finish) struct strv words = STRV_INIT;
         struct diags d = DIAGS_INIT, again = DIAGS_INIT;
         bool first = role_book_scan(b, &t, &d) < 0;
-        char *got;
+        CLEANUP(free_textp) char *got = NULL;
 
         assert_int_equal(first, d.n > 0);
         assert_int_equal(role_book_expand(b, &t, role < 0 ? -1 : 0, &words, first ? &again : &d),
@@ -281,9 +280,7 @@ static void assert_error(struct role_book *b, const char *text, int role, const 
         assert_int_equal(words.n && again.n, 0);
         got = print_diags(&d);
         assert_string_equal(got, messages);
-        free(got);
         diags_finish(&again);
-        strv_finish(&words);
 }
 
 TEST_WITH(set_up, tear_down, errors_have_a_place_and_a_caret)
@@ -391,13 +388,12 @@ TEST_WITH(set_up, tear_down, forms_with_and_without_a_colon_are_told_apart)
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
                 struct role_text t = make_text(cases[i].text, TRAINER);
                 struct diags d = DIAGS_INIT;
-                char *got;
+                CLEANUP(free_textp) char *got = NULL;
 
                 assert_int_equal(role_book_scan(*state, &t, &d), -EINVAL);
                 assert_int_equal(d.n, 1);
                 got = print_diags(&d);
                 assert_non_null(strstr(got, cases[i].label));
-                free(got);
         }
 }
 
@@ -421,7 +417,7 @@ TEST_WITH(set_up, tear_down, a_caret_stands_in_the_line_of_the_file)
                                .line = 12,
                                .role = TRAINER };
         struct diags d = DIAGS_INIT;
-        char *got;
+        CLEANUP(free_textp) char *got = NULL;
 
         assert_int_equal(role_book_scan(*state, &t, &d), -EINVAL);
         got = print_diags(&d);
@@ -429,7 +425,6 @@ TEST_WITH(set_up, tear_down, a_caret_stands_in_the_line_of_the_file)
                                     "    |\n"
                                     " 12 | program = x -s {infr.addr}\n"
                                     "    |                 ^^^^ did you mean `infer`?\n"));
-        free(got);
 }
 
 TEST_WITH(set_up, tear_down, roles_are_found_by_their_whole_name)

@@ -70,7 +70,7 @@ TEST(entries_of_a_plan_come_back_from_json)
 
 TEST(ranks_are_named_by_their_role)
 {
-        struct role_list p = make_list();
+        CLEANUP(role_list_finish) struct role_list p = make_list();
         char name[PLAN_RANK_NAME_MAX];
 
         assert_string_equal(role_list_name(&p, 2, name), "role a, rank 2");
@@ -81,7 +81,6 @@ TEST(ranks_are_named_by_their_role)
         assert_string_equal(role_list_label(&p, 6, name), "d:1");
         assert_string_equal(role_list_label(&p, 8, name), "8");
         assert_null(role_list_find(&p, -1));
-        role_list_finish(&p);
 }
 
 static void assert_ranks(const struct role_list *p, int first, int last, const char *expected)
@@ -97,7 +96,7 @@ static void assert_ranks(const struct role_list *p, int first, int last, const c
 
 TEST(several_ranks_are_named_by_their_roles)
 {
-        struct role_list p = make_list();
+        CLEANUP(role_list_finish) struct role_list p = make_list();
 
         assert_ranks(&p, 1, 1, "role a, rank 1");
         assert_ranks(&p, 0, 2, "role a, ranks 0-2");
@@ -105,7 +104,6 @@ TEST(several_ranks_are_named_by_their_roles)
         assert_ranks(&p, 2, 7, "ranks a:2,b:0:0,b:1:0,c:0,d:1-2");
         assert_ranks(NULL, 3, 3, "rank 3");
         assert_ranks(&(struct role_list){ 0 }, 3, 5, "ranks 3-5");
-        role_list_finish(&p);
 }
 
 static void assert_members(const struct role_list *p, int rank, const char *expected)
@@ -122,24 +120,22 @@ static void assert_members(const struct role_list *p, int rank, const char *expe
 
 TEST(ranks_have_their_role_in_json)
 {
-        struct role_list p = make_list();
+        CLEANUP(role_list_finish) struct role_list p = make_list();
 
         assert_members(&p, 1, "{\"role\":\"a\",\"role_rank\":1}");
         assert_members(&p, 4, "{\"role\":\"b\",\"role_rank\":0,\"replica\":1}");
         assert_members(&p, 8, "{}");
-        role_list_finish(&p);
 }
 
 TEST(roles_are_counted_in_a_line)
 {
-        struct role_list p = make_list();
+        CLEANUP(role_list_finish) struct role_list p = make_list();
         CLEANUP(free_textp) char *full = role_list_count(&p, false);
         CLEANUP(free_textp) char *brief = role_list_count(&p, true);
 
         assert_string_equal(full,
                             "4 roles: a 3 ranks on 2 nodes, b 2 x 1 on 1, c 1 on 1, d 2 on 1");
         assert_string_equal(brief, "4 roles: a 3, b 2, c 1, d 2");
-        role_list_finish(&p);
 }
 
 static void assert_choice(const struct role_list *p, const char *text, const char *expected)
@@ -158,7 +154,7 @@ static void assert_choice(const struct role_list *p, const char *text, const cha
 
 TEST(a_role_is_chosen_with_a_replica_or_a_rank)
 {
-        struct role_list p = make_list();
+        CLEANUP(role_list_finish) struct role_list p = make_list();
 
         assert_choice(&p, "a", "0+3");
         assert_choice(&p, "a:2", "2+1");
@@ -176,5 +172,4 @@ TEST(a_role_is_chosen_with_a_replica_or_a_rank)
         assert_choice(&p, "b:2", "its role b has replicas 0 to 1, and no 2");
         assert_choice(&p, "aa", "it has no role aa, but a, b, c, d");
         assert_choice(&(struct role_list){ 0 }, "a", "it has no roles");
-        role_list_finish(&p);
 }

@@ -107,7 +107,7 @@ static void end_rank(struct order_case *c, int role, int rank, int code, int64_t
 
 TEST(a_cycle_has_its_path)
 {
-        struct order_case c = { 0 };
+        CLEANUP(finish) struct order_case c = { 0 };
         struct intlist path = { 0 };
         char *text;
 
@@ -139,14 +139,13 @@ TEST(a_cycle_has_its_path)
         free(text);
         intlist_finish(&path);
         c.order = role_order_create(c.rules, 0, 0);
-        finish(&c);
 }
 
 /* ---- starts ---- */
 
 TEST(a_role_starts_when_all_before_it_are_ready)
 {
-        struct order_case c = { 0 };
+        CLEANUP(finish) struct order_case c = { 0 };
 
         add_role(&c, (struct role_rule){ .n_ranks = 4, .n_instances = 2, .probed = true });
         add_role(&c, (struct role_rule){ 0 });
@@ -172,12 +171,11 @@ TEST(a_role_starts_when_all_before_it_are_ready)
         role_order_ready(c.order, 0, 0, 60);
         role_order_started(c.order, 0, 60);
         assert_string_equal(said(&c), "");
-        finish(&c);
 }
 
 TEST(a_role_that_ends_at_once_was_ready_with_its_start)
 {
-        struct order_case c = { 0 };
+        CLEANUP(finish) struct order_case c = { 0 };
 
         add_role(&c, (struct role_rule){ .n_ranks = 2 });
         add_role(&c, (struct role_rule){ 0 });
@@ -191,12 +189,11 @@ TEST(a_role_that_ends_at_once_was_ready_with_its_start)
         role_order_started(c.order, 0, 3);
         end_rank(&c, 1, 0, 0, 4);
         assert_string_equal(said(&c), "end 0 done");
-        finish(&c);
 }
 
 TEST(readiness_has_a_limit)
 {
-        struct order_case c = { 0 };
+        CLEANUP(finish) struct order_case c = { 0 };
 
         add_role(&c, (struct role_rule){ .n_ranks = 6,
                                          .n_instances = 3,
@@ -216,12 +213,11 @@ TEST(readiness_has_a_limit)
         role_order_tick(c.order, 10 * MINUTE + 7);
         assert_string_equal(said(&c), "end 124 timeout 0.2 instance 1");
         assert_int_equal(role_order_deadline(c.order), -1);
-        finish(&c);
 }
 
 TEST(readiness_in_time_lifts_the_limit)
 {
-        struct order_case c = { 0 };
+        CLEANUP(finish) struct order_case c = { 0 };
 
         add_role(&c, (struct role_rule){ .probed = true, .ready_timeout_ms = MINUTE });
         begin(&c, 0);
@@ -230,12 +226,11 @@ TEST(readiness_in_time_lifts_the_limit)
         assert_int_equal(role_order_deadline(c.order), -1);
         role_order_tick(c.order, 2 * MINUTE);
         assert_string_equal(said(&c), "start 0");
-        finish(&c);
 }
 
 TEST(a_limit_comes_before_a_later_input)
 {
-        struct order_case c = { 0 };
+        CLEANUP(finish) struct order_case c = { 0 };
 
         add_role(&c, (struct role_rule){ .probed = true, .ready_timeout_ms = MINUTE });
         add_role(&c, (struct role_rule){ .probed = true, .ready_timeout_ms = MINUTE / 2 });
@@ -245,14 +240,13 @@ TEST(a_limit_comes_before_a_later_input)
         said(&c);
         end_rank(&c, 0, 0, 3, 5 * MINUTE); /* the first limit was earlier */
         assert_string_equal(said(&c), "end 124 timeout 1.0 instance 0");
-        finish(&c);
 }
 
 /* ---- ends ---- */
 
 TEST(without_main_the_job_ends_with_all_roles)
 {
-        struct order_case c = { 0 };
+        CLEANUP(finish) struct order_case c = { 0 };
 
         add_role(&c, (struct role_rule){ .n_ranks = 2 });
         add_role(&c, (struct role_rule){ .ends_ok = true });
@@ -267,12 +261,11 @@ TEST(without_main_the_job_ends_with_all_roles)
         assert_string_equal(said(&c), "");
         end_rank(&c, 0, 0, 0, 3);
         assert_string_equal(said(&c), "end 0 done"); /* nothing is left to linger for */
-        finish(&c);
 }
 
 TEST(without_main_any_failure_ends_the_job)
 {
-        struct order_case c = { 0 };
+        CLEANUP(finish) struct order_case c = { 0 };
         struct role_decision d;
 
         add_role(&c, (struct role_rule){ .n_ranks = 3 });
@@ -292,12 +285,11 @@ TEST(without_main_any_failure_ends_the_job)
         end_rank(&c, 0, 2, 1, 2);
         role_order_tick(c.order, MINUTE);
         assert_string_equal(said(&c), "");
-        finish(&c);
 }
 
 TEST(main_roles_end_the_job_with_0)
 {
-        struct order_case c = { 0 };
+        CLEANUP(finish) struct order_case c = { 0 };
 
         add_role(&c, (struct role_rule){ .is_main = true, .n_ranks = 2 });
         add_role(&c, (struct role_rule){ .is_main = true });
@@ -322,12 +314,11 @@ TEST(main_roles_end_the_job_with_0)
         assert_string_equal(said(&c), "");
         role_order_tick(c.order, 3500);
         assert_string_equal(said(&c), "end 0 done");
-        finish(&c);
 }
 
 TEST(lingering_ends_with_the_last_helper_and_starts_none)
 {
-        struct order_case c = { 0 };
+        CLEANUP(finish) struct order_case c = { 0 };
 
         add_role(&c, (struct role_rule){ .is_main = true });
         add_role(&c, (struct role_rule){ .probed = true });
@@ -342,12 +333,11 @@ TEST(lingering_ends_with_the_last_helper_and_starts_none)
         assert_string_equal(said(&c), "");
         end_rank(&c, 1, 0, 1, 3);
         assert_string_equal(said(&c), "end 0 done");
-        finish(&c);
 }
 
 TEST(without_linger_the_end_of_main_is_that_of_the_job)
 {
-        struct order_case c = { 0 };
+        CLEANUP(finish) struct order_case c = { 0 };
 
         add_role(&c, (struct role_rule){ .is_main = true });
         add_role(&c, (struct role_rule){ 0 });
@@ -357,12 +347,11 @@ TEST(without_linger_the_end_of_main_is_that_of_the_job)
         said(&c);
         end_rank(&c, 0, 0, 0, 1);
         assert_string_equal(said(&c), "end 0 done");
-        finish(&c);
 }
 
 TEST(a_main_role_fails_with_its_code)
 {
-        struct order_case c = { 0 };
+        CLEANUP(finish) struct order_case c = { 0 };
 
         add_role(&c, (struct role_rule){ .is_main = true, .ends_ok = true, .n_ranks = 4 });
         add_role(&c, (struct role_rule){ 0 });
@@ -373,7 +362,6 @@ TEST(a_main_role_fails_with_its_code)
         assert_string_equal(said(&c), "");
         end_rank(&c, 0, 3, 42, 1);
         assert_string_equal(said(&c), "end 42 failed 0.3");
-        finish(&c);
 }
 
 /* A job of a main role 0, a helper 1 of two instances with two ranks each, and a helper 2 that is
@@ -397,7 +385,7 @@ static void begin_with_helpers(struct order_case *c, bool ends_ok, bool refers)
 TEST(a_helper_that_others_need_must_not_end)
 {
         for (int refers = 0; refers < 2; refers++) {
-                struct order_case c = { 0 };
+                CLEANUP(finish) struct order_case c = { 0 };
 
                 begin_with_helpers(&c, false, refers);
                 end_rank(&c, 1, 2, 0, 1); /* another rank of the instance lives */
@@ -411,13 +399,12 @@ TEST(a_helper_that_others_need_must_not_end)
                 begin_with_helpers(&c, false, refers);
                 end_rank(&c, 1, 0, 3, 1);
                 assert_string_equal(said(&c), "end 3 failed 1.0");
-                finish(&c);
         }
 }
 
 TEST(a_helper_is_not_needed_by_a_role_that_has_ended)
 {
-        struct order_case c = { 0 };
+        CLEANUP(finish) struct order_case c = { 0 };
 
         begin_with_helpers(&c, false, false);
         end_rank(&c, 2, 0, 0, 1);
@@ -427,12 +414,11 @@ TEST(a_helper_is_not_needed_by_a_role_that_has_ended)
         assert_string_equal(said(&c), "tell 1.3 0");
         end_rank(&c, 0, 0, 0, 3);
         assert_string_equal(said(&c), "end 0 done");
-        finish(&c);
 }
 
 TEST(ends_ok_allows_a_helper_to_end)
 {
-        struct order_case c = { 0 };
+        CLEANUP(finish) struct order_case c = { 0 };
 
         begin_with_helpers(&c, true, false);
         for (int rank = 0; rank < 4; rank++)
@@ -440,12 +426,11 @@ TEST(ends_ok_allows_a_helper_to_end)
         assert_string_equal(said(&c), "");
         end_rank(&c, 0, 0, 0, 2);
         assert_string_equal(said(&c), "end 0 done");
-        finish(&c);
 }
 
 TEST(the_end_of_a_helper_that_no_role_needs_is_told)
 {
-        struct order_case c = { 0 };
+        CLEANUP(finish) struct order_case c = { 0 };
 
         begin_with_helpers(&c, false, false);
         end_rank(&c, 2, 0, 5, 1);
@@ -456,7 +441,6 @@ TEST(the_end_of_a_helper_that_no_role_needs_is_told)
         assert_string_equal(said(&c), "tell 1.1 6");
         end_rank(&c, 1, 3, 0, 2);
         assert_string_equal(said(&c), "");
-        finish(&c);
 }
 
 TEST(an_end_before_readiness_fails_those_that_wait)
@@ -474,7 +458,7 @@ TEST(an_end_before_readiness_fails_those_that_wait)
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                struct order_case c = { 0 };
+                CLEANUP(finish) struct order_case c = { 0 };
 
                 add_role(&c, (struct role_rule){ .n_ranks = 2,
                                                  .n_instances = 2,
@@ -492,13 +476,12 @@ TEST(an_end_before_readiness_fails_those_that_wait)
                 assert_string_equal(said(&c), "");
                 end_rank(&c, 0, 1, cases[i].code, 3);
                 assert_string_equal(said(&c), cases[i].said);
-                finish(&c);
         }
 }
 
 TEST(the_end_of_main_comes_before_a_role_that_waits_in_vain)
 {
-        struct order_case c = { 0 };
+        CLEANUP(finish) struct order_case c = { 0 };
 
         add_role(&c, (struct role_rule){ .probed = true, .is_main = true });
         add_role(&c, (struct role_rule){ 0 });
@@ -508,14 +491,13 @@ TEST(the_end_of_main_comes_before_a_role_that_waits_in_vain)
         said(&c);
         end_rank(&c, 0, 0, 0, 1);
         assert_string_equal(said(&c), "end 0 done");
-        finish(&c);
 }
 
 /* ---- drains ---- */
 
 TEST(roles_drain_before_all_is_stopped)
 {
-        struct order_case c = { 0 };
+        CLEANUP(finish) struct order_case c = { 0 };
 
         add_role(&c, (struct role_rule){ .n_ranks = 2, .drain_ms = 5 * MINUTE });
         add_role(&c, (struct role_rule){ .drain_ms = MINUTE });
@@ -536,12 +518,11 @@ TEST(roles_drain_before_all_is_stopped)
         assert_int_equal(role_order_deadline(c.order), 5 * MINUTE + 1000);
         end_rank(&c, 0, 1, 0, 3 * MINUTE);
         assert_string_equal(said(&c), "end 3 failed 0.0");
-        finish(&c);
 }
 
 TEST(a_drain_has_a_limit)
 {
-        struct order_case c = { 0 };
+        CLEANUP(finish) struct order_case c = { 0 };
 
         add_role(&c, (struct role_rule){ .drain_ms = MINUTE });
         add_role(&c, (struct role_rule){ .probed = true, .ready_timeout_ms = 10 });
@@ -557,12 +538,11 @@ TEST(a_drain_has_a_limit)
         assert_string_equal(said(&c), "");
         end_rank(&c, 0, 0, 1, 2 * MINUTE);
         assert_string_equal(said(&c), "end 124 timeout 1.0 instance 0");
-        finish(&c);
 }
 
 TEST(reasons_of_the_launcher_drain_too)
 {
-        struct order_case c = { 0 };
+        CLEANUP(finish) struct order_case c = { 0 };
 
         add_role(&c, (struct role_rule){ .drain_ms = MINUTE });
         begin(&c, 0);
@@ -575,14 +555,13 @@ TEST(reasons_of_the_launcher_drain_too)
         assert_string_equal(said(&c), "");
         end_rank(&c, 0, 0, 1, 2);
         assert_string_equal(said(&c), "end 75 order");
-        finish(&c);
 }
 
 /* ---- restarts ---- */
 
 TEST(an_instance_starts_again_alone)
 {
-        struct order_case c = { 0 };
+        CLEANUP(finish) struct order_case c = { 0 };
 
         add_role(&c, (struct role_rule){ .is_main = true });
         add_role(&c, (struct role_rule){ .n_ranks = 4,
@@ -610,12 +589,11 @@ TEST(an_instance_starts_again_alone)
         role_order_started(c.order, 0, 6);
         end_rank(&c, 1, 0, 3, 7); /* not restarted this time */
         assert_string_equal(said(&c), "end 3 failed 1.0");
-        finish(&c);
 }
 
 TEST(a_role_starts_again_as_a_whole)
 {
-        struct order_case c = { 0 };
+        CLEANUP(finish) struct order_case c = { 0 };
 
         add_role(&c, (struct role_rule){ .n_ranks = 3, .scope = ROLE_SCOPE_ROLE });
         add_role(&c, (struct role_rule){ 0 });
@@ -636,12 +614,11 @@ TEST(a_role_starts_again_as_a_whole)
                 end_rank(&c, 0, rank, 0, 6);
         }
         assert_string_equal(said(&c), "end 0 done");
-        finish(&c);
 }
 
 TEST(nothing_starts_again_after_a_failure)
 {
-        struct order_case c = { 0 };
+        CLEANUP(finish) struct order_case c = { 0 };
 
         add_role(&c,
                  (struct role_rule){ .n_ranks = 2, .scope = ROLE_SCOPE_ROLE, .drain_ms = MINUTE });
@@ -658,12 +635,11 @@ TEST(nothing_starts_again_after_a_failure)
         assert_string_equal(said(&c), "end 8 failed 1.0");
         role_order_restart(c.order, 0, 0, 4);
         assert_string_equal(said(&c), "");
-        finish(&c);
 }
 
 TEST(a_failed_helper_may_start_again_while_the_job_goes_on)
 {
-        struct order_case c = { 0 };
+        CLEANUP(finish) struct order_case c = { 0 };
 
         add_role(&c, (struct role_rule){ .is_main = true });
         add_role(&c, (struct role_rule){ .scope = ROLE_SCOPE_ROLE });
@@ -688,5 +664,4 @@ TEST(a_failed_helper_may_start_again_while_the_job_goes_on)
         end_rank(&c, 2, 0, 0, 4);
         end_rank(&c, 3, 0, 0, 5);
         assert_string_equal(said(&c), "end 0 done");
-        finish(&c);
 }

@@ -31,7 +31,7 @@ static void assert_count(const struct ras_count *k, uint64_t launched, size_t n_
 
 static void assert_mismatch(const char *name, size_t named, int pid)
 {
-        struct ras_answer a;
+        CLEANUP(ras_finish) struct ras_answer a;
 
         parse_file(&a, name);
         assert_string_equal(a.version, "2.29.7");
@@ -47,7 +47,6 @@ static void assert_mismatch(const char *name, size_t named, int pid)
         assert_count(&a.comms->counts[1], 41, 3);
         assert_int_equal(a.comms->counts[1].n, named);
         assert_int_equal(a.comms->n_missing, 0);
-        ras_finish(&a);
 }
 
 TEST(a_rank_that_is_behind_is_found)
@@ -58,7 +57,7 @@ TEST(a_rank_that_is_behind_is_found)
 
 TEST(ranks_that_are_even_are_no_difference)
 {
-        struct ras_answer a;
+        CLEANUP(ras_finish) struct ras_answer a;
 
         parse_file(&a, "nccl-2.29.7-even.json");
         assert_int_equal(a.n_all, 1);
@@ -66,7 +65,6 @@ TEST(ranks_that_are_even_are_no_difference)
         ras_finish(&a);
         parse_file(&a, "nccl-2.29.7-even.txt");
         assert_int_equal(a.n_comms, 0);
-        ras_finish(&a);
 }
 
 TEST(a_rank_without_an_answer_is_missing)
@@ -75,7 +73,7 @@ TEST(a_rank_without_an_answer_is_missing)
                                              "nccl-2.29.7-dead.json", "nccl-2.29.7-dead.txt" };
 
         for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-                struct ras_answer a;
+                CLEANUP(ras_finish) struct ras_answer a;
 
                 parse_file(&a, names[i]);
                 assert_int_equal(a.n_comms, 1);
@@ -83,13 +81,12 @@ TEST(a_rank_without_an_answer_is_missing)
                 assert_int_equal(a.comms->n_missing, 1);
                 assert_int_equal(a.comms->missing->rank, 2);
                 assert_true(a.comms->missing->pid > 0);
-                ras_finish(&a);
         }
 }
 
 TEST(text_of_older_releases_is_read)
 {
-        struct ras_answer a;
+        CLEANUP(ras_finish) struct ras_answer a;
 
         parse_file(&a, "made-2.27-counts.txt");
         assert_string_equal(a.version, "2.27.7");
@@ -105,7 +102,6 @@ TEST(text_of_older_releases_is_read)
         assert_int_equal(a.comms->counts[0].v[1].pid, 712);
         assert_string_equal(a.comms->counts[0].v[1].host, "10.0.0.8");
         assert_int_equal(a.comms->counts[1].launched, 12);
-        ras_finish(&a);
 }
 
 TEST(what_is_no_answer_is_refused)
@@ -122,7 +118,7 @@ TEST(what_is_no_answer_is_refused)
 
 TEST(only_what_lasts_is_kept)
 {
-        struct ras_answer a, b;
+        CLEANUP(ras_finish) struct ras_answer a, b;
 
         parse_file(&a, "nccl-2.29.7-mismatch.json");
         parse_file(&b, "nccl-2.29.7-mismatch.json");
@@ -141,6 +137,4 @@ TEST(only_what_lasts_is_kept)
         ras_keep_lasting(&b, &a);
         assert_int_equal(b.n_comms, 1);
         assert_int_equal(b.comms->n_missing, 1);
-        ras_finish(&a);
-        ras_finish(&b);
 }

@@ -2,6 +2,7 @@
 /* Stacks are read from what py-spy 0.4.1, eu-stack 0.188 and gdb 13.1 have printed. */
 #include "head/why/stack_text.h"
 
+#include "base/memory.h"
 #include "lib/unit.h"
 
 static const char py_spy[] = "Process 8004: /usr/bin/python3 g.py\n"
@@ -56,14 +57,12 @@ static const char cpp[] =
 
 static void assert_line(const char *text, const char *want)
 {
-        struct stack s;
-        char *line;
+        CLEANUP(stack_finish) struct stack s;
+        CLEANUP(free_textp) char *line = NULL;
 
         stack_parse(&s, text);
         line = stack_line(&s, 0, 20);
         assert_string_equal(line, want);
-        free(line);
-        stack_finish(&s);
 }
 
 TEST(the_main_thread_is_read)
@@ -96,7 +95,7 @@ static void assert_wait(const char *text, const char *operation, const char *lib
                         const char *caller)
 {
         struct stack_wait w = { 0 };
-        struct stack s;
+        CLEANUP(stack_finish) struct stack s;
         char *where;
 
         stack_parse(&s, text);
@@ -108,7 +107,6 @@ static void assert_wait(const char *text, const char *operation, const char *lib
                 assert_string_equal(where, caller);
                 free(where);
         }
-        stack_finish(&s);
 }
 
 TEST(calls_that_wait_are_known)
@@ -144,14 +142,12 @@ TEST(the_place_is_the_programs)
         };
 
         for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-                struct stack s;
-                char *where;
+                CLEANUP(stack_finish) struct stack s;
+                CLEANUP(free_textp) char *where = NULL;
 
                 stack_parse(&s, cases[i].text);
                 where = stack_where(&s, 0);
                 assert_string_equal(where, cases[i].where);
-                free(where);
-                stack_finish(&s);
         }
 }
 
@@ -166,9 +162,9 @@ TEST(damaged_texts_do_no_harm)
 
                 for (size_t at = 0; at < len; at++)
                         for (const char *byte = "\n (:#\xff"; *byte; byte++) {
-                                char *text = malloc(len + 1);
+                                CLEANUP(free_textp) char *text = malloc(len + 1);
                                 struct stack_wait w;
-                                struct stack s;
+                                CLEANUP(stack_finish) struct stack s;
 
                                 memcpy(text, texts[i], len + 1);
                                 text[at] = *byte;
@@ -177,22 +173,18 @@ TEST(damaged_texts_do_no_harm)
                                 stack_find_wait(&s, &w);
                                 free(stack_where(&s, 0));
                                 free(stack_crash(&s));
-                                stack_finish(&s);
-                                free(text);
                         }
         }
 }
 
 static void assert_crash(const char *text, const char *want)
 {
-        char *got;
-        struct stack s;
+        CLEANUP(free_textp) char *got = NULL;
+        CLEANUP(stack_finish) struct stack s;
 
         stack_parse(&s, text);
         got = stack_crash(&s);
         assert_string_equal(got, want);
-        free(got);
-        stack_finish(&s);
 }
 
 TEST(a_crash_is_placed)

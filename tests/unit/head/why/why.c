@@ -293,7 +293,7 @@ TEST(the_finding_follows_the_evidence)
 TEST(an_answer_to_any_question_breaks_the_silence)
 {
         struct sight s = SLEEPS_IN(WAITING);
-        struct why_rank r = { 0 };
+        CLEANUP(why_rank_finish) struct why_rank r = { 0 };
         struct inspected m;
 
         take_sight(&r, 0, &s);
@@ -307,7 +307,6 @@ TEST(an_answer_to_any_question_breaks_the_silence)
         assert_int_equal(r.life, WHY_ALIVE);
         why_rank_miss(&r, 9);
         assert_int_equal(r.life, WHY_SILENT);
-        why_rank_finish(&r);
 }
 
 /* Many ranks at other places each: the sentence stays short, the rows end. */
@@ -455,7 +454,7 @@ static void find_beside_server(const struct sight *trainer, enum why_share serve
 TEST(a_server_may_idle)
 {
         static const struct sight sleeps = SLEEPS_IN(LOADING), computes = COMPUTES_IN(LOADING);
-        struct why_finding f;
+        CLEANUP(why_finding_finish) struct why_finding f;
 
         find_beside_server(&computes, WHY_JUDGED, WHY_JUDGED, &f);
         assert_int_equal(f.kind, WHY_HANG);
@@ -486,5 +485,4 @@ TEST(a_server_may_idle)
         find_beside_server(&sleeps, WHY_LEFT_OUT, WHY_LEFT_OUT, &f);
         assert_int_equal(f.kind, WHY_NO_HANG);
         assert_string_equal(f.text, "no hang is visible: all ranks go on");
-        why_finding_finish(&f);
 }
