@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/memory.h"
 #include "lib/files.h"
 #include "lib/unit.h"
 
@@ -66,7 +67,7 @@ static char *packed(struct manifest *p, const char *a, const char *b)
 TEST_WITH(setup, teardown, things_land_where_they_are)
 {
         static const char whole[] = "data data/sub data/sub/y data/x prog";
-        char *absolute = xasprintf("%s/data/sub", here);
+        CLEANUP(free_textp) char *absolute = xasprintf("%s/data/sub", here);
         const struct {
                 const char *a, *b, *want;
         } cases[] = {
@@ -87,21 +88,18 @@ TEST_WITH(setup, teardown, things_land_where_they_are)
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                struct manifest p = MANIFEST_INIT;
-                char *got = packed(&p, cases[i].a, cases[i].b);
+                CLEANUP(manifest_finish) struct manifest p = MANIFEST_INIT;
+                CLEANUP(free_textp) char *got = packed(&p, cases[i].a, cases[i].b);
 
                 assert_string_equal(got, cases[i].want);
-                free(got);
-                manifest_finish(&p);
         }
-        free(absolute);
 }
 
 TEST_WITH(setup, teardown, a_file_is_described_by_size_mode_and_hash)
 {
         /* sha256sum of "hello" */
         static const unsigned char start[] = { 0x2c, 0xf2, 0x4d, 0xba };
-        struct manifest p = MANIFEST_INIT;
+        CLEANUP(manifest_finish) struct manifest p = MANIFEST_INIT;
         char text[6] = "";
         struct error err;
 
@@ -117,7 +115,6 @@ TEST_WITH(setup, teardown, a_file_is_described_by_size_mode_and_hash)
         assert_string_equal(text, "ello");
         assert_string_equal(manifest_place(&p, here, "./prog"), "prog");
         assert_null(manifest_place(&p, here, "./data/y"));
-        manifest_finish(&p);
 }
 
 TEST_WITH(setup, teardown, links_stay_links_when_they_lead_inside)
@@ -134,8 +131,8 @@ TEST_WITH(setup, teardown, links_stay_links_when_they_lead_inside)
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                struct manifest p = MANIFEST_INIT;
-                char *got;
+                CLEANUP(manifest_finish) struct manifest p = MANIFEST_INIT;
+                CLEANUP(free_textp) char *got = NULL;
 
                 unlink("data/l");
                 assert_int_equal(symlink(cases[i].target, "data/l"), 0);
@@ -146,25 +143,21 @@ TEST_WITH(setup, teardown, links_stay_links_when_they_lead_inside)
                         assert_string_equal(p.manifest.v[1].path, "data/l");
                         assert_int_equal(p.manifest.v[1].kind, cases[i].kind);
                 }
-                free(got);
-                manifest_finish(&p);
         }
         unlink("data/l");
         assert_int_equal(symlink("../out", "o"), 0);
         {
-                struct manifest p = MANIFEST_INIT;
-                char *got = packed(&p, "o", NULL);
+                CLEANUP(manifest_finish) struct manifest p = MANIFEST_INIT;
+                CLEANUP(free_textp) char *got = packed(&p, "o", NULL);
 
                 assert_string_equal(got, "o o/z"); /* named by the user */
-                free(got);
-                manifest_finish(&p);
         }
 }
 
 /* Whichever way leads to it, a folder on the way to a file keeps its own mode. */
 TEST_WITH(setup, teardown, folders_on_the_way_keep_their_mode)
 {
-        struct manifest p = MANIFEST_INIT;
+        CLEANUP(manifest_finish) struct manifest p = MANIFEST_INIT;
         char *got, *other_way = xasprintf("%s/a-longer-name-of-here/data/sub/y", top);
 
         assert_int_equal(symlink("in", "../a-longer-name-of-here"), 0);
@@ -175,19 +168,16 @@ TEST_WITH(setup, teardown, folders_on_the_way_keep_their_mode)
         assert_int_equal(chmod("data", 0755), 0);
         free(got);
         free(other_way);
-        manifest_finish(&p);
 }
 
 TEST_WITH(setup, teardown, two_things_in_one_place_are_refused)
 {
-        struct manifest p = MANIFEST_INIT;
-        char *got;
+        CLEANUP(manifest_finish) struct manifest p = MANIFEST_INIT;
+        CLEANUP(free_textp) char *got = NULL;
 
         write_file("z", "another");
         got = packed(&p, "z", "../out/z");
         assert_string_equal(got, "HN233");
-        free(got);
-        manifest_finish(&p);
 }
 
 /* Python reads the .pyc of a copy only if it has the time of the copied source. */
@@ -197,7 +187,7 @@ TEST_WITH(setup, teardown, compiled_files_get_the_time_of_copies_for_reading)
                    "mv __pycache__/m.*.pyc __pycache__/m.pyc") != 0)
                 skip();
         for (int use = PUSH_RANKS; use <= PUSH_STAGE; use++) {
-                struct manifest p = MANIFEST_INIT;
+                CLEANUP(manifest_finish) struct manifest p = MANIFEST_INIT;
                 unsigned char head[12];
                 struct error err;
                 uint32_t i = 0;
@@ -210,7 +200,6 @@ TEST_WITH(setup, teardown, compiled_files_get_the_time_of_copies_for_reading)
                 assert_int_equal(memcmp(head + 8, (unsigned char[]){ 0x80, 0x43, 0x6d, 0x38 }, 4) ==
                                          0,
                                  use == PUSH_STAGE);
-                manifest_finish(&p);
         }
 }
 
@@ -321,7 +310,7 @@ TEST_WITH(setup, teardown, what_an_earlier_launch_has_listed_is_right)
 
 TEST_WITH(setup, teardown, a_change_is_noticed)
 {
-        struct manifest p = MANIFEST_INIT;
+        CLEANUP(manifest_finish) struct manifest p = MANIFEST_INIT;
         struct error err;
         char text[5];
 
@@ -337,5 +326,4 @@ TEST_WITH(setup, teardown, a_change_is_noticed)
         assert_int_equal(err.number, HN_PUSH_CHANGED);
         assert_true(manifest_read(&p, 1, 0, text, 5, &err) < 0);
         assert_int_equal(err.number, HN_PUSH_CHANGED);
-        manifest_finish(&p);
 }

@@ -65,7 +65,7 @@ static void unpack(const struct buf *b, size_t got[FILES])
         unsigned char bytes[PUSH_PACK_MAX], *at = bytes;
         struct frame f = only_frame(b, MSG_PACK);
         z_stream z = { 0 };
-        struct push_pack m;
+        CLEANUP(push_pack_finish) struct push_pack m;
 
         assert_int_equal(push_pack_decode(&m, &f, NULL), 0);
         if (m.deflated) {
@@ -87,7 +87,6 @@ static void unpack(const struct buf *b, size_t got[FILES])
                 for (uint32_t k = 0; k < p->len; k++)
                         assert_int_equal(*at++, letter_at(p->entry, got[p->entry]++));
         }
-        push_pack_finish(&m);
 }
 
 static void send_all(bool deflate, size_t *ret_bytes)

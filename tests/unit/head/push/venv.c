@@ -124,8 +124,8 @@ TEST_WITH(setup_with_blank, teardown, the_path_may_have_blanks)
         CLEANUP(free_textp) char *pip = xasprintf(form, '"', top, '"');
         CLEANUP(free_textp) char *uv = xasprintf(form, '\'', top, '\'');
         CLEANUP(free_textp) char *activate = NULL;
-        struct manifest p = MANIFEST_INIT;
-        struct diags d = DIAGS_INIT;
+        CLEANUP(manifest_finish) struct manifest p = MANIFEST_INIT;
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
 
         put("v/bin/pip", pip);
         put("v/bin/uv", uv);
@@ -134,8 +134,6 @@ TEST_WITH(setup_with_blank, teardown, the_path_may_have_blanks)
         is_sent(&p, "bin/uv", moved);
         activate = sent(&p, "bin/activate"); /* without the path */
         assert_int_equal(d.n, 0);
-        manifest_finish(&p);
-        diags_finish(&d);
 }
 
 TEST_WITH(setup, teardown, scripts_and_paths_do_not_depend_on_the_place)
@@ -145,8 +143,8 @@ TEST_WITH(setup, teardown, scripts_and_paths_do_not_depend_on_the_place)
         CLEANUP(free_textp) char *paths = xasprintf("%s/v/src/pkg\nimport os\n/else/where\n", top);
         CLEANUP(free_textp) char *link = xasprintf("%s/v/share", top), *at = in("v/bin/share");
         CLEANUP(free_textp) char *config = NULL, *activate = NULL;
-        struct manifest p = MANIFEST_INIT;
-        struct diags d = DIAGS_INIT;
+        CLEANUP(manifest_finish) struct manifest p = MANIFEST_INIT;
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
 
         put("v/bin/tool", script);
         put("v/bin/other", "#!/bin/sh\nexit 0\n");
@@ -167,8 +165,6 @@ TEST_WITH(setup, teardown, scripts_and_paths_do_not_depend_on_the_place)
         assert_true(p.label.python.path && *p.label.python.path == '/' && p.label.python.size);
         assert_int_equal(d.n, 1); /* of /else/where */
         assert_int_equal(d.v[0].id, HN_VENV_LEADS_OUT);
-        manifest_finish(&p);
-        diags_finish(&d);
 }
 
 /* The same environment elsewhere is the same for the nodes. */
@@ -178,16 +174,13 @@ TEST_WITH(setup, teardown, a_copy_elsewhere_has_the_same_hash)
         char *command =
                 xasprintf("cd %s && mkdir else && python3 -m venv --without-pip else/v", top);
         CLEANUP(free_textp) char *other = in("else");
-        struct manifest p = MANIFEST_INIT, q = MANIFEST_INIT;
-        struct diags d = DIAGS_INIT;
+        CLEANUP(manifest_finish) struct manifest p = MANIFEST_INIT, q = MANIFEST_INIT;
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
 
         assert_int_equal(system(command), 0);
         assert_int_equal(venv_pack(&p, "v", NULL, top, NULL, &d), 0);
         assert_int_equal(venv_pack(&q, "v", NULL, other, NULL, &d), 0);
         assert_memory_equal(p.label.sha, q.label.sha, PUSH_SHA);
-        manifest_finish(&p);
-        manifest_finish(&q);
-        diags_finish(&d);
 }
 
 /* Checks one .pyc: its time is that of the copies, unless its source is another one. */
@@ -215,9 +208,9 @@ TEST_WITH(setup, teardown, compiled_files_get_the_time_of_the_copies)
                                   "python3 -m compileall -q . && touch -d '1 hour ago' stale.py",
                                   top, site);
         CLEANUP(free_textp) char *cache = in("cache");
-        struct manifest p = MANIFEST_INIT, q = MANIFEST_INIT;
+        CLEANUP(manifest_finish) struct manifest p = MANIFEST_INIT, q = MANIFEST_INIT;
         struct hash_memory *memory;
-        struct diags d = DIAGS_INIT;
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
         int seen = 0;
 
         assert_int_equal(system(command), 0);
@@ -237,9 +230,6 @@ TEST_WITH(setup, teardown, compiled_files_get_the_time_of_the_copies)
         assert_int_equal(pack(&q, &d, memory), 0);
         assert_memory_equal(p.label.sha, q.label.sha, PUSH_SHA);
         hash_memory_close(memory);
-        manifest_finish(&p);
-        manifest_finish(&q);
-        diags_finish(&d);
 }
 
 /* --- an environment that an earlier launch has listed --- */
@@ -296,8 +286,8 @@ static void entries_are_equal(const struct manifest *p, const struct manifest *q
  * paths, which is for files that are read. */
 static void packs_equally(void)
 {
-        struct manifest p = MANIFEST_INIT, q = MANIFEST_INIT;
-        struct diags d = DIAGS_INIT, e = DIAGS_INIT;
+        CLEANUP(manifest_finish) struct manifest p = MANIFEST_INIT, q = MANIFEST_INIT;
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT, e = DIAGS_INIT;
 
         pack_as_launch(&p, &d);
         assert_int_equal(venv_pack(&q, "v", staged, top, NULL, &e), 0);
@@ -313,10 +303,6 @@ static void packs_equally(void)
         assert_int_equal(d.n, e.n);
         for (size_t i = 0; i < d.n; i++)
                 assert_int_equal(d.v[i].id, e.v[i].id);
-        manifest_finish(&p);
-        manifest_finish(&q);
-        diags_finish(&d);
-        diags_finish(&e);
 }
 
 static void change(const char *command)
@@ -398,8 +384,8 @@ TEST_WITH(setup, teardown, the_python_outside_comes_along_when_it_is_staged)
 {
         CLEANUP(free_textp) char *cache = in("cache"), *config = NULL, *script = NULL;
         struct manifest p = MANIFEST_INIT;
-        struct strv paths = STRV_INIT;
-        struct diags d = DIAGS_INIT;
+        CLEANUP(strv_finish) struct strv paths = STRV_INIT;
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
 
         mkdir(cache, 0700);
         setenv("XDG_CACHE_HOME", cache, 1);
@@ -443,8 +429,6 @@ TEST_WITH(setup, teardown, the_python_outside_comes_along_when_it_is_staged)
         packs_equally();
         assert_int_equal(d.n, 0);
         staged = NULL;
-        strv_finish(&paths);
-        diags_finish(&d);
 }
 
 /* The run path of a program with its libpython beside it. */
@@ -452,9 +436,9 @@ TEST_WITH(setup, teardown, run_paths_into_the_python_become_relative)
 {
         static const char moved[] = "\0$ORIGIN/../lib:/else/where";
         CLEANUP(free_textp) char *bytes = NULL;
-        struct manifest p = MANIFEST_INIT;
-        struct strv paths = STRV_INIT;
-        struct diags d = DIAGS_INIT;
+        CLEANUP(manifest_finish) struct manifest p = MANIFEST_INIT;
+        CLEANUP(strv_finish) struct strv paths = STRV_INIT;
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
         struct error err;
         size_t n;
         uint32_t i;
@@ -473,17 +457,14 @@ TEST_WITH(setup, teardown, run_paths_into_the_python_become_relative)
         assert_null(memmem(bytes, n, top, strlen(top)));
         assert_non_null(memmem(bytes, n, moved, sizeof(moved)));
         assert_int_equal(d.n, 0);
-        strv_finish(&paths);
-        manifest_finish(&p);
-        diags_finish(&d);
 }
 
 TEST_WITH(setup, teardown, what_leads_out_is_told)
 {
         CLEANUP(free_textp) char *finder = xasprintf("%s/__editable___pkg_finder.py", site);
         CLEANUP(free_textp) char *set_id = in("v/bin/su"), *folder = in("v/lib/away");
-        struct manifest p = MANIFEST_INIT;
-        struct diags d = DIAGS_INIT;
+        CLEANUP(manifest_finish) struct manifest p = MANIFEST_INIT;
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
 
         put(finder, "MAPPING: dict[str, str] = {'pkg': '/home/me/pkg'}\n");
         put("v/bin/su", "x");
@@ -495,15 +476,13 @@ TEST_WITH(setup, teardown, what_leads_out_is_told)
         assert_int_equal(d.v[1].id, HN_VENV_SET_USER_ID);
         assert_int_equal(diags_errors(&d), 0);
         assert_int_equal(p.manifest.v[find_entry(&p, "bin/su")].mode, 0755);
-        manifest_finish(&p);
-        diags_finish(&d);
 }
 
 TEST_WITH(setup, teardown, no_environment_and_one_of_conda_are_refused)
 {
         CLEANUP(free_textp) char *empty = in("empty"), *conda = in("v/conda-meta");
-        struct manifest p = MANIFEST_INIT;
-        struct diags d = DIAGS_INIT;
+        CLEANUP(manifest_finish) struct manifest p = MANIFEST_INIT;
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
 
         mkdir(empty, 0755);
         assert_true(venv_pack(&p, "empty", NULL, top, NULL, &d) < 0);
@@ -514,8 +493,6 @@ TEST_WITH(setup, teardown, no_environment_and_one_of_conda_are_refused)
         mkdir(conda, 0755);
         assert_true(pack(&p, &d, NULL) < 0);
         assert_int_equal(d.v[2].id, HN_VENV_CONDA);
-        manifest_finish(&p);
-        diags_finish(&d);
 }
 
 TEST(scripts_of_long_paths_are_moved_and_those_of_others_are_not)

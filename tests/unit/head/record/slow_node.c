@@ -113,7 +113,7 @@ TEST(few_steps_tell_nothing)
 {
         int node_of[] = { 0, 1 };
         struct trace_places places = { node_of, 2, 2 };
-        struct trace_log log = { 0 };
+        CLEANUP(trace_log_finish) struct trace_log log = { 0 };
         struct slow_node n;
 
         assert_false(slow_node_find(&log, &places, &n));
@@ -125,5 +125,4 @@ TEST(few_steps_tell_nothing)
         trace_log_sort(&log);
         assert_false(slow_node_find(&log, &places, &n)); /* two nodes: which one is it? */
         assert_int_equal(n.node, -1);
-        trace_log_finish(&log);
 }

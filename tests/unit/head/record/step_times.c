@@ -38,16 +38,15 @@ static void find_times(struct step_times *t, int steps)
 {
         static const int node_of[RANKS];
         const struct trace_places places = { node_of, RANKS, 1 };
-        struct trace_log log = { 0 };
+        CLEANUP(trace_log_finish) struct trace_log log = { 0 };
 
         simulate_steps(&log, steps);
         step_times_find(t, &log, &places, COLUMNS);
-        trace_log_finish(&log);
 }
 
 TEST(the_slowest_rank_is_on_top)
 {
-        struct step_times t;
+        CLEANUP(step_times_finish) struct step_times t;
 
         find_times(&t, STEPS);
         assert_int_equal(t.n_rows, STEP_TIMES_ROWS);
@@ -65,16 +64,14 @@ TEST(the_slowest_rank_is_on_top)
         assert_true(t.rows[0].cells[COLUMNS - 1] > 3 * t.rows[0].cells[0]);
         for (size_t c = 0; c < COLUMNS; c++)
                 assert_int_equal(step_times_shade(&t, t.rows[3].cells[c]), 0);
-        step_times_finish(&t);
 }
 
 TEST(few_steps_make_no_map)
 {
-        struct step_times t;
+        CLEANUP(step_times_finish) struct step_times t;
 
         find_times(&t, 10);
         assert_int_equal(t.n_rows, 0);
-        step_times_finish(&t);
 }
 
 TEST(shades_are_times_of_the_median)

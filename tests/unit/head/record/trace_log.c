@@ -37,8 +37,8 @@ static void end_piece(struct buf *file, const struct buf *piece, unsigned number
 
 TEST(nodes_are_merged_on_one_clock)
 {
-        struct buf file = BUF_INIT, piece = BUF_INIT;
-        struct trace_log log;
+        CLEANUP(buf_finish) struct buf file = BUF_INIT, piece = BUF_INIT;
+        CLEANUP(trace_log_finish) struct trace_log log;
 
         begin_piece(&piece);
         put_step(&piece, 5000000, 0, 7);
@@ -52,15 +52,12 @@ TEST(nodes_are_merged_on_one_clock)
         assert_true(log.v[1].us == 200 && log.v[1].rank == 0 && log.v[1].number == 7);
         assert_true(log.nodes[0].there && log.nodes[1].there);
         assert_true(log.nodes[1].error_us == 12);
-        trace_log_finish(&log);
-        buf_finish(&file);
-        buf_finish(&piece);
 }
 
 TEST(the_newest_answer_of_each_node_counts)
 {
-        struct buf file = BUF_INIT, piece = BUF_INIT;
-        struct trace_log log;
+        CLEANUP(buf_finish) struct buf file = BUF_INIT, piece = BUF_INIT;
+        CLEANUP(trace_log_finish) struct trace_log log;
 
         begin_piece(&piece);
         put_step(&piece, 5000001, 0, 1);
@@ -71,15 +68,12 @@ TEST(the_newest_answer_of_each_node_counts)
         end_piece(&file, &piece, 1, 1, 0); /* node 1 was lost before the second request */
         trace_log_read(&log, buf_data(&file), buf_len(&file), &places);
         assert_int_equal(log.n, 2);
-        trace_log_finish(&log);
-        buf_finish(&file);
-        buf_finish(&piece);
 }
 
 TEST(nodes_tell_of_their_own_ranks_only)
 {
-        struct buf file = BUF_INIT, piece = BUF_INIT;
-        struct trace_log log;
+        CLEANUP(buf_finish) struct buf file = BUF_INIT, piece = BUF_INIT;
+        CLEANUP(trace_log_finish) struct trace_log log;
 
         begin_piece(&piece);
         put_step(&piece, 5000001, 2, 1);
@@ -90,9 +84,6 @@ TEST(nodes_tell_of_their_own_ranks_only)
         end_piece(&file, &piece, 1, -1, 0);
         trace_log_read(&log, buf_data(&file), buf_len(&file), &places);
         assert_int_equal(log.n, 0);
-        trace_log_finish(&log);
-        buf_finish(&file);
-        buf_finish(&piece);
 }
 
 TEST(samples_and_keys_are_kept)
@@ -100,8 +91,8 @@ TEST(samples_and_keys_are_kept)
         struct sample_rank ranks[] = { { .rank = 1, .state = 'R', .cpu_percent = 95 },
                                        { .rank = 2, .state = 'S' } };
         struct sample sample = { .cpu_permille = 300, .ranks = ranks, .n_ranks = 2 };
-        struct buf file = BUF_INIT, piece = BUF_INIT, body = BUF_INIT;
-        struct trace_log log;
+        CLEANUP(buf_finish) struct buf file = BUF_INIT, piece = BUF_INIT, body = BUF_INIT;
+        CLEANUP(trace_log_finish) struct trace_log log;
 
         sample_encode(&body, &sample);
         begin_piece(&piece);
@@ -130,16 +121,12 @@ TEST(samples_and_keys_are_kept)
         assert_int_equal(log.v[1].key, 0);
         assert_int_equal(log.v[2].key, log.v[3].key);
         assert_string_equal(log.keys[log.v[2].key], "world");
-        trace_log_finish(&log);
-        buf_finish(&file);
-        buf_finish(&piece);
-        buf_finish(&body);
 }
 
 /* Whatever is cut off or changed, the rest is read, and nothing else. */
 TEST(a_damaged_file_is_read_as_far_as_it_goes)
 {
-        struct buf file = BUF_INIT, piece = BUF_INIT;
+        CLEANUP(buf_finish) struct buf file = BUF_INIT, piece = BUF_INIT;
         struct trace_log log;
         unsigned char *copy;
         size_t len;
@@ -164,13 +151,11 @@ TEST(a_damaged_file_is_read_as_far_as_it_goes)
                 trace_log_finish(&log);
         }
         free(copy);
-        buf_finish(&file);
-        buf_finish(&piece);
 }
 
 TEST(a_missing_file_is_none)
 {
-        struct trace_log log;
+        CLEANUP(trace_log_finish) struct trace_log log;
         struct error err;
 
         assert_int_equal(trace_log_load(&log, AT_FDCWD, "/nowhere/trace", &places, &err), 0);
@@ -179,5 +164,4 @@ TEST(a_missing_file_is_none)
         trace_log_finish(&log);
         assert_true(trace_log_load(&log, AT_FDCWD, "/", &places, &err) < 0);
         assert_non_null(strstr(err.text, "cannot read /: "));
-        trace_log_finish(&log);
 }
