@@ -7,6 +7,7 @@
 #include "head/alloc/alloc.h"
 #include "base/buf.h"
 
+#include "base/memory.h"
 #include "lib/unit.h"
 
 enum { VARIABLES = 12 };
@@ -66,10 +67,9 @@ static char *read_vector(enum alloc_from from, const struct vector *v)
 static void check_vectors(enum alloc_from from, const struct vector *v, size_t n)
 {
         for (size_t i = 0; i < n; i++) {
-                char *got = read_vector(from, &v[i]);
+                CLEANUP(free_textp) char *got = read_vector(from, &v[i]);
 
                 assert_string_equal(got, v[i].want);
-                free(got);
         }
 }
 
@@ -615,14 +615,12 @@ TEST(origins_are_named)
 {
         static const struct vector v = { .env = { SLURM("n[1-2]", "2(x2)") } };
         const struct alloc_input in = input_of(&v);
-        struct hosts h = HOSTS_INIT;
-        struct diags d = DIAGS_INIT;
+        CLEANUP(hosts_finish) struct hosts h = HOSTS_INIT;
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
 
         assert_int_equal(alloc_read(ALLOC_SLURM, &in, &h, &d), 0);
         assert_string_equal(h.source, "Slurm job 7");
         assert_string_equal(h.slots_source, "SLURM_TASKS_PER_NODE");
         assert_string_equal(h.v[1].file, "$SLURM_JOB_NODELIST");
         assert_int_equal(h.v[1].col, 1);
-        hosts_finish(&h);
-        diags_finish(&d);
 }

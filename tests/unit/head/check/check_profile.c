@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error_number.h"
+#include "base/memory.h"
 #include "lib/diag_text.h"
 #include "lib/unit.h"
 
@@ -28,11 +29,10 @@ static bool parse(const char *text)
 
 static void assert_diag_has(const struct diags *d, const char *part)
 {
-        char *text = diags_text(d, false);
+        CLEANUP(free_textp) char *text = diags_text(d, false);
 
         if (!strstr(text, part))
                 fail_msg("`%s` is missing in\n%s", part, text);
-        free(text);
 }
 
 static void expect_error(const char *text, int id, int line, const char *fact)

@@ -156,11 +156,10 @@ TEST(slow_nodes_and_links_of_a_thousand_clusters_are_found_and_no_other)
                 again = fill_book(&c, b) - pair_rounds(c.n);
                 most = MAX(most, again);
                 for (int m = 0; m < PAIR_METRICS; m++) {
-                        struct pair_judgement j;
+                        CLEANUP(pair_judgement_finish) struct pair_judgement j;
 
                         pair_book_judge(b, (enum pair_metric)m, &j);
                         expect_faults(&c, seed, &j, c.metric == (enum pair_metric)m);
-                        pair_judgement_finish(&j);
                 }
                 pair_book_free(b);
                 bad += c.n_bad;
@@ -268,7 +267,7 @@ static const struct check_line *judge_eight(struct cluster *c, struct check_repo
 TEST(a_slow_node_is_told_with_its_peers)
 {
         struct cluster c = { .seed = 5, .n = 8, .bad = { [4] = true }, .factor = 50 };
-        struct check_report r;
+        CLEANUP(check_report_finish) struct check_report r;
         const struct check_line *l = judge_eight(&c, &r);
 
         assert_int_equal(l->of[4].level, CHECK_WARN);
@@ -278,13 +277,12 @@ TEST(a_slow_node_is_told_with_its_peers)
         assert_non_null(strstr(l->of[4].cause, "gpu005 is slow with each peer (6 of 6): "));
         assert_non_null(strstr(l->of[4].cause, " Mbit/s, 7 others have "));
         assert_int_equal(r.v[1].count[CHECK_PASS], 8);
-        check_report_finish(&r);
 }
 
 TEST(a_slow_link_is_told_with_both_ends)
 {
         struct cluster c = { .seed = 5, .n = 8, .n_links = 1, .factor = 50 };
-        struct check_report r;
+        CLEANUP(check_report_finish) struct check_report r;
         const struct check_line *l;
         struct check_pair v[8];
 
@@ -297,7 +295,6 @@ TEST(a_slow_link_is_told_with_both_ends)
         assert_int_equal(l->count[CHECK_WARN], 2);
         assert_string_equal(l->of[v[0].from].value, l->of[v[0].to].value);
         assert_non_null(strstr(l->of[v[0].to].cause, "is slow, not its nodes: "));
-        check_report_finish(&r);
 }
 
 static void name_eight_hosts(struct check_report *r)
@@ -311,7 +308,7 @@ static void name_eight_hosts(struct check_report *r)
 
 TEST(a_node_where_nccl_fails_is_told)
 {
-        struct check_report r;
+        CLEANUP(check_report_finish) struct check_report r;
 
         name_eight_hosts(&r);
         judge_with_nccl(&r, fails_at_fifth);
@@ -322,12 +319,11 @@ TEST(a_node_where_nccl_fails_is_told)
         assert_string_equal(r.v[0].summary, "320.0 Gbit/s to 320.0 Gbit/s over NCCL");
         assert_int_equal(r.v[1].count[CHECK_PASS], 7);
         assert_string_equal(r.v[1].of[4].cause, "no peer could be measured");
-        check_report_finish(&r);
 }
 
 TEST(a_link_on_which_nccl_fails_is_told_with_both_ends)
 {
-        struct check_report r;
+        CLEANUP(check_report_finish) struct check_report r;
         struct check_pair v[8];
 
         name_eight_hosts(&r);
@@ -340,24 +336,22 @@ TEST(a_link_on_which_nccl_fails_is_told_with_both_ends)
         assert_int_equal(r.v[0].count[CHECK_FAIL], 2);
         assert_non_null(strstr(r.v[0].of[v[0].to].cause, ", not with their other peers: no route"));
         assert_int_equal(r.v[1].count[CHECK_PASS], 8);
-        check_report_finish(&r);
 }
 
 TEST(nccl_that_fails_between_all_nodes_is_no_pass)
 {
-        struct check_report r;
+        CLEANUP(check_report_finish) struct check_report r;
 
         name_eight_hosts(&r);
         judge_with_nccl(&r, fails_everywhere);
         assert_int_equal(r.v[0].count[CHECK_FAIL], 8);
         assert_int_equal(r.v[1].count[CHECK_NOT_RUN], 8);
-        check_report_finish(&r);
 }
 
 TEST(a_single_pair_is_measured_and_not_judged)
 {
         struct cluster c = { .seed = 5, .n = 2, .bad = { true }, .factor = 50 };
-        struct check_report r;
+        CLEANUP(check_report_finish) struct check_report r;
         const struct check_line *l = judge_eight(&c, &r);
 
         assert_int_equal(l->of[0].level, CHECK_NOT_RUN);
@@ -366,13 +360,12 @@ TEST(a_single_pair_is_measured_and_not_judged)
         r = (struct check_report){ .nodes = hosts, .n_nodes = 2 };
         pair_judge(&r, NULL, NULL, 0);
         assert_string_equal(r.v[0].of[1].cause, "measured with --pairs only");
-        check_report_finish(&r);
 }
 
 TEST(a_reason_names_the_option_only_where_it_would_measure)
 {
         struct pair_book *b;
-        struct check_report r = { .nodes = hosts, .n_nodes = 2 };
+        CLEANUP(check_report_finish) struct check_report r = { .nodes = hosts, .n_nodes = 2 };
 
         nodes[0] = 0;
         /* One of two nodes is reached. */
@@ -388,5 +381,4 @@ TEST(a_reason_names_the_option_only_where_it_would_measure)
         r = (struct check_report){ .nodes = hosts, .n_nodes = 1 };
         pair_judge(&r, NULL, nodes, 1);
         assert_string_equal(r.v[0].of[0].cause, "there is no other node to reach");
-        check_report_finish(&r);
 }

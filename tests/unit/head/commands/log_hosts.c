@@ -45,7 +45,7 @@ static void expect_move(struct log_hosts *h, int rank, const char *host)
 TEST(a_file_that_is_replaced_is_followed)
 {
         const char *now[RANKS] = { "n0", "n1" };
-        struct log_hosts h;
+        CLEANUP(log_hosts_finish) struct log_hosts h;
 
         append_events("events.ndjson", START(1, 0, "n0") START(1, 1, "n1") STEP);
         log_hosts_open(&h, dir, now, RANKS);
@@ -65,7 +65,6 @@ TEST(a_file_that_is_replaced_is_followed)
         replace_events(START(60, 0, "n6"));
         expect_move(&h, 0, "n6");
         assert_int_equal(log_hosts_find_move(&h, 1000), -1);
-        log_hosts_finish(&h);
 }
 
 static int make_root(void **state UNUSED)

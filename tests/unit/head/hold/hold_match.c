@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "lib/unit.h"
 
 static char alice[] = "alice", bob_name[] = "bob", gpu7[] = "gpu7", gate[] = "gate",
@@ -56,10 +57,9 @@ TEST(hosts_carry_user_and_port)
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                char *text = hold_match_host(&cases[i].host);
+                CLEANUP(free_textp) char *text = hold_match_host(&cases[i].host);
 
                 assert_string_equal(text, cases[i].text);
-                free(text);
         }
 }
 

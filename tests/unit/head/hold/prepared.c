@@ -104,14 +104,13 @@ static uint32_t started(size_t i)
 
 static void tell(size_t i, struct tunnel m)
 {
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
         struct error err;
         struct frame f;
 
         tunnel_encode(&b, &m);
         assert_int_equal(frame_peek(&b, &f, &err), 1);
         assert_int_equal(prepared_receive(t.p, i, &f, &err), 0);
-        buf_finish(&b);
 }
 
 static void tell_bytes(size_t i, uint32_t number, const void *data, size_t len)
@@ -123,13 +122,12 @@ static void tell_bytes(size_t i, uint32_t number, const void *data, size_t len)
 static void greet(size_t i, uint32_t number)
 {
         struct hello h = { .version = MSG_VERSION, .cores = 7, .mono_ns = 1 };
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
 
         buf_appends(&b, MSG_MAGIC);
         hello_encode(&b, &h);
         for (size_t k = 0; k < buf_len(&b); k++)
                 tell_bytes(i, number, buf_data(&b) + k, 1);
-        buf_finish(&b);
 }
 
 /* Returns the bytes that the hold has sent to the agent, and takes them off; malloc'ed. */

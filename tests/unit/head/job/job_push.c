@@ -230,7 +230,7 @@ TEST_WITH(set_up, tear_down, a_large_list_is_sent_once)
 TEST_WITH(set_up, tear_down, a_single_node_gets_the_list_at_once)
 {
         struct world *w = *state;
-        struct push_offer offer;
+        CLEANUP(push_offer_finish) struct push_offer offer;
         struct push_entry e;
         struct manifest m;
         struct buf b = BUF_INIT;
@@ -247,5 +247,4 @@ TEST_WITH(set_up, tear_down, a_single_node_gets_the_list_at_once)
         assert_int_equal(push_offer_decode(&offer, &f, NULL), 0);
         assert_int_equal(offer.later, 0);
         assert_int_equal(offer.manifest.n, 1);
-        push_offer_finish(&offer);
 }

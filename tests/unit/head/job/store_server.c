@@ -19,7 +19,7 @@ static struct buf said;
 
 static void note_reply(int node, const void *body, size_t len)
 {
-        struct store_reply r;
+        CLEANUP(store_reply_finish) struct store_reply r;
 
         assert_int_equal(store_reply_decode(&r, body, len, NULL), 0);
         buf_printf(&said, "%d/%u %u s%d", node, r.client, r.tag, r.status);
@@ -31,7 +31,6 @@ static void note_reply(int node, const void *body, size_t len)
                 buf_printf(&said, " '%.*s'", (int)r.value.len, (const char *)r.value.p);
         if (r.text.len)
                 buf_printf(&said, " %.*s", (int)r.text.len, (const char *)r.text.p);
-        store_reply_finish(&r);
 }
 
 static void note_news(int node, const void *body, size_t len)
@@ -107,11 +106,10 @@ static void expect_messages(const char *want)
 
 static void receive_request(struct store_server *r, int node, const struct store_request *req)
 {
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
 
         store_request_encode(&b, req);
         assert_int_equal(store_server_receive(r, node, buf_data(&b), buf_len(&b), NULL), 0);
-        buf_finish(&b);
 }
 
 struct step {

@@ -56,7 +56,7 @@ static int load(struct agent_binaries *set, const char *name, bool siblings, str
 
 TEST(agents_for_other_machines_are_found_beside_ours)
 {
-        struct agent_binaries set;
+        CLEANUP(agent_binaries_finish) struct agent_binaries set;
         struct error err;
         char names[64];
 
@@ -73,7 +73,6 @@ TEST(agents_for_other_machines_are_found_beside_ours)
         agent_binaries_finish(&set);
         assert_int_equal(load(&set, "hnlaunch-agent", false, &err), 0);
         assert_int_equal(set.n, 1);
-        agent_binaries_finish(&set);
 }
 
 /* A program with one note, of the linker unless told otherwise. */
@@ -166,7 +165,7 @@ TEST(what_is_no_program_is_refused)
 {
         static const char script[] = "#!/bin/sh\n# longer than the header of a program is, so that "
                                      "it is not only too short\n";
-        struct agent_binaries set;
+        CLEANUP(agent_binaries_finish) struct agent_binaries set;
         struct error err;
 
         put("script", script, strlen(script));
@@ -178,7 +177,6 @@ TEST(what_is_no_program_is_refused)
         agent_binaries_finish(&set);
         assert_int_equal(load(&set, "nowhere", false, &err), -ENOENT);
         assert_non_null(strstr(err.text, "nowhere"));
-        agent_binaries_finish(&set);
 }
 
 int main(void)

@@ -93,7 +93,7 @@ TEST(step_has_all_of_the_job)
 
 TEST(step_copies_the_agent_or_not)
 {
-        struct program_link p = PROGRAM_LINK_INIT;
+        CLEANUP(program_link_finish) struct program_link p = PROGRAM_LINK_INIT;
         struct error err;
 
         assert_int_equal(program_link_parse("srun", &p, &err), 0);
@@ -102,14 +102,12 @@ TEST(step_copies_the_agent_or_not)
                 struct program_marks marks = { .hosts = "n1,n2",
                                                .count = 2,
                                                .copy = copies ? "/tmp/x" : NULL };
-                struct strv argv = STRV_INIT;
+                CLEANUP(strv_finish) struct strv argv = STRV_INIT;
 
                 program_link_arguments(&p, &marks, &argv);
                 assert_int_equal(strv_has(&argv, "--bcast=/tmp/x"), copies);
                 assert_string_equal(argv.v[argv.n - 1], copies ? "--bcast=/tmp/x" : "--wait=0");
-                strv_finish(&argv);
         }
-        program_link_finish(&p);
 }
 
 TEST(cancelled_steps_are_known)
@@ -132,7 +130,7 @@ TEST(cancelled_steps_are_known)
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                struct program_link p = PROGRAM_LINK_INIT;
+                CLEANUP(program_link_finish) struct program_link p = PROGRAM_LINK_INIT;
                 struct link_failure why = { .fact = "lost" };
                 struct error err;
 
@@ -141,13 +139,12 @@ TEST(cancelled_steps_are_known)
                 program_link_classify(&p, &why);
                 assert_string_equal(why.fact, cases[i].want);
                 assert_int_equal(*why.help != 0, strcmp(cases[i].want, "lost") != 0);
-                program_link_finish(&p);
         }
 }
 
 TEST(names_stand_for_ways)
 {
-        struct program_link p = PROGRAM_LINK_INIT;
+        CLEANUP(program_link_finish) struct program_link p = PROGRAM_LINK_INIT;
         struct error err;
 
         assert_true(program_link_is_ssh(NULL) && program_link_is_ssh("auto") &&
@@ -170,14 +167,13 @@ TEST(names_stand_for_ways)
         p = (struct program_link)PROGRAM_LINK_INIT;
         assert_int_equal(program_link_parse("/opt/bin/enter {host}", &p, &err), 0);
         assert_string_equal(p.name, "enter");
-        program_link_finish(&p);
 }
 
 /* srun would take variables of the job for options of the step. */
 TEST(options_of_srun_are_not_inherited)
 {
-        struct program_link p = PROGRAM_LINK_INIT;
-        struct strv env = STRV_INIT;
+        CLEANUP(program_link_finish) struct program_link p = PROGRAM_LINK_INIT;
+        CLEANUP(strv_finish) struct strv env = STRV_INIT;
         struct error err;
 
         setenv("SLURM_GPUS_PER_NODE", "2", 1);
@@ -190,6 +186,4 @@ TEST(options_of_srun_are_not_inherited)
         assert_null(strv_env_get(&env, "SLURM_MEM_PER_CPU"));
         assert_null(strv_env_get(&env, "SLURM_LABELIO"));
         assert_string_equal(strv_env_get(&env, "SLURM_JOB_ID"), "7");
-        strv_finish(&env);
-        program_link_finish(&p);
 }

@@ -27,17 +27,16 @@ TEST(different_machines_are_fine)
 {
         const char *names[] = { "a", "b", "c", "d" };
         const char *machines[] = { "x/1", "x/2", "", "" }; /* two that are not known */
-        struct diags d = DIAGS_INIT;
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
 
         assert_int_equal(find(names, machines, 4, &d), 0);
-        diags_finish(&d);
 }
 
 TEST(two_names_of_one_are_told_with_their_lines)
 {
         const char *names[] = { "node001", "node002", "10.0.0.1" };
         const char *machines[] = { "x/1", "y/1", "x/1" };
-        struct diags d = DIAGS_INIT;
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
         const char *body;
 
         assert_int_equal(find(names, machines, 3, &d), 1);
@@ -48,28 +47,25 @@ TEST(two_names_of_one_are_told_with_their_lines)
         assert_non_null(strstr(body, "hosts.txt:1"));
         assert_null(strstr(body, "hosts.txt:2"));
         assert_non_null(strstr(body, "hosts.txt:3"));
-        diags_finish(&d);
 }
 
 TEST(each_machine_is_told_once)
 {
         const char *names[] = { "a", "b", "c", "d", "e" };
         const char *machines[] = { "y", "x", "x", "y", "x" };
-        struct diags d = DIAGS_INIT;
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
 
         assert_int_equal(find(names, machines, 5, &d), 2);
         assert_string_equal(d.v[0].fact, "b, c and 1 more are the same machine");
         assert_string_equal(d.v[1].fact, "a and d are the same machine");
-        diags_finish(&d);
 }
 
 TEST(names_of_the_loopback_interface_may_stand_together)
 {
         const char *names[] = { "localhost", "127.0.0.1", "::1", "127.0.1.1", "myself" };
         const char *machines[] = { "x", "x", "x", "x", "x" };
-        struct diags d = DIAGS_INIT;
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
 
         assert_int_equal(find(names, machines, 4, &d), 0);
         assert_int_equal(find(names, machines, 5, &d), 1);
-        diags_finish(&d);
 }

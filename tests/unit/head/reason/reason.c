@@ -439,11 +439,10 @@ TEST(of_a_long_reason_both_parts_are_seen)
 
 TEST(two_hundred_frames_hide_nothing)
 {
-        char *words = xcalloc(32768, 1);
+        CLEANUP(free_textp) char *words = xcalloc(32768, 1);
 
         strcpy(words, "terminate called after throwing an instance of 'E'\n  what():  no mesh\n");
         for (int i = 0; i < 200; i++)
                 strcat(words, FRAME_OF_C);
         known(words, ABORTED, "E: no mesh");
-        free(words);
 }

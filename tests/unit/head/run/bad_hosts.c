@@ -72,7 +72,7 @@ static void append(const char *text)
 TEST_FILE(an_entry_comes_back_as_it_was)
 {
         const struct bad_host *h;
-        struct bad_hosts b;
+        CLEANUP(bad_hosts_finish) struct bad_hosts b;
         struct error err;
 
         assert_int_equal(count(NOW), 0); /* there is no file yet */
@@ -87,7 +87,6 @@ TEST_FILE(an_entry_comes_back_as_it_was)
         assert_int_equal(h->since, NOW);
         assert_int_equal(h->until, NOW + 10);
         assert_null(bad_hosts_find(&b, "gpu00"));
-        bad_hosts_finish(&b);
 }
 
 TEST_FILE(an_entry_ends_and_is_replaced)
@@ -114,7 +113,7 @@ TEST_FILE(removal_can_be_limited_to_a_run)
 
 TEST_FILE(broken_lines_are_counted_and_stay)
 {
-        struct bad_hosts b;
+        CLEANUP(bad_hosts_finish) struct bad_hosts b;
         struct error err;
 
         add("a", "1", NOW + 10);
@@ -123,7 +122,6 @@ TEST_FILE(broken_lines_are_counted_and_stay)
         assert_int_equal(bad_hosts_load(&b, path, NOW, &err), 0);
         assert_int_equal(b.n, 2);
         assert_int_equal(b.broken, 4);
-        bad_hosts_finish(&b);
 }
 
 TEST_FILE(a_file_that_is_none_is_an_error)

@@ -60,7 +60,7 @@ static void expect_end(struct output_file *f)
 
 TEST_WITH(NULL, remove_files, pieces_have_ranks_and_streams)
 {
-        struct output_file f;
+        CLEANUP(output_file_finish) struct output_file f;
         struct output_piece p;
 
         append_to("output", "5 3 out 4\none\n\n6 12 err 2\nto\n7 -1 err 9\nhnlaunch\n\n"
@@ -80,12 +80,11 @@ TEST_WITH(NULL, remove_files, pieces_have_ranks_and_streams)
         assert_true(output_file_next(&f, &p));
         assert_int_equal(p.kind, OUTPUT_DETACHED);
         expect_end(&f);
-        output_file_finish(&f);
 }
 
 TEST_WITH(NULL, remove_files, what_is_half_written_is_read_later)
 {
-        struct output_file f;
+        CLEANUP(output_file_finish) struct output_file f;
 
         output_file_open(&f, folder_fd, (struct output_place){ 0 });
         expect_end(&f); /* no file yet */
@@ -96,12 +95,11 @@ TEST_WITH(NULL, remove_files, what_is_half_written_is_read_later)
         append_to("output", "st\n\n");
         expect_bytes(&f, 0, "first\n");
         expect_end(&f);
-        output_file_finish(&f);
 }
 
 TEST_WITH(NULL, remove_files, a_reader_follows_the_next_file)
 {
-        struct output_file f;
+        CLEANUP(output_file_finish) struct output_file f;
 
         append_to("output", "1 0 out 1\na\n");
         output_file_open(&f, folder_fd, (struct output_place){ 0 });
@@ -113,12 +111,11 @@ TEST_WITH(NULL, remove_files, a_reader_follows_the_next_file)
         append_to("output", "3 0 out 1\nc\n");
         expect_bytes(&f, 0, "c");
         expect_end(&f);
-        output_file_finish(&f);
 }
 
 TEST_WITH(NULL, remove_files, a_reader_that_is_too_slow_tells_a_gap)
 {
-        struct output_file f;
+        CLEANUP(output_file_finish) struct output_file f;
         struct output_piece p;
 
         append_to("output", "1 0 out 1\na\n");
@@ -132,12 +129,11 @@ TEST_WITH(NULL, remove_files, a_reader_that_is_too_slow_tells_a_gap)
         assert_int_equal(p.kind, OUTPUT_GAP);
         expect_bytes(&f, 0, "b");
         expect_bytes(&f, 0, "c");
-        output_file_finish(&f);
 }
 
 TEST_WITH(NULL, remove_files, a_place_is_found_again)
 {
-        struct output_file f;
+        CLEANUP(output_file_finish) struct output_file f;
         struct output_place place;
 
         append_to("output", "1 0 out 1\na\n2 0 out 1\nb\n");
@@ -154,12 +150,11 @@ TEST_WITH(NULL, remove_files, a_place_is_found_again)
         output_file_finish(&f);
         output_file_open(&f, folder_fd, place);
         expect_end(&f);
-        output_file_finish(&f);
 }
 
 TEST_WITH(NULL, remove_files, a_place_that_is_gone_is_the_beginning)
 {
-        struct output_file f;
+        CLEANUP(output_file_finish) struct output_file f;
         struct output_place place;
 
         /* The file system may give the number of the first file to the third one. */
@@ -180,7 +175,6 @@ TEST_WITH(NULL, remove_files, a_place_that_is_gone_is_the_beginning)
         append_to("output", "1 0 out 1\na\n");
         output_file_open(&f, folder_fd, (struct output_place){ .file = 1, .at = 5 });
         expect_bytes(&f, 0, "a");
-        output_file_finish(&f);
 }
 
 int main(void)

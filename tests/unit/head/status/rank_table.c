@@ -2,6 +2,7 @@
 /* Who is missing: assembly of answers, connections and ranks, folding, the words. */
 #include <stdio.h>
 
+#include "base/memory.h"
 #include "base/strv.h"
 #include "head/status/rank_table.h"
 #include "lib/diag_text.h"
@@ -70,7 +71,7 @@ static struct node_status_wait make_wait(const char *op, const char *key, uint32
 static void add_answer(struct scene *s, int node, int n_waiting)
 {
         const struct intlist *ranks = &s->plan.nodes[node].ranks;
-        struct node_status m = { .n_ranks = (uint32_t)ranks->n };
+        CLEANUP(node_status_finish) struct node_status m = { .n_ranks = (uint32_t)ranks->n };
 
         m.ranks = xcalloc(ranks->n, sizeof(*m.ranks));
         for (size_t i = 0; i < ranks->n; i++) {
@@ -81,7 +82,6 @@ static void add_answer(struct scene *s, int node, int n_waiting)
                 }
         }
         rank_table_add(&s->t, node, &m);
-        node_status_finish(&m);
 }
 
 #define assert_has(text, part)                                                                     \
@@ -92,7 +92,7 @@ static void add_answer(struct scene *s, int node, int n_waiting)
 
 TEST(rows_say_what_is_known)
 {
-        struct scene s;
+        CLEANUP(finish_scene) struct scene s;
         struct node_status m = { .n_ranks = 2 };
         struct node_status_rank ranks[2] = { make_sleeping_rank(1), make_sleeping_rank(2) };
 
@@ -109,13 +109,12 @@ TEST(rows_say_what_is_known)
         assert_int_equal(rank_table_count(&s.t, rank_row_missing), 3);
         assert_false(rank_row_missing(&s.t.rows[1]));
         assert_false(rank_row_missing(&s.t.rows[5]));
-        finish_scene(&s);
 }
 
 TEST(a_rank_of_a_lost_node_is_neither_silent_nor_missing)
 {
-        struct scene s;
-        char *text;
+        CLEANUP(finish_scene) struct scene s;
+        CLEANUP(free_textp) char *text = NULL;
 
         init_scene(&s, 2, 1);
         rank_table_lost(&s.t, 1);
@@ -126,8 +125,6 @@ TEST(a_rank_of_a_lost_node_is_neither_silent_nor_missing)
         text = rank_table_print(&s.t, NULL);
         assert_non_null(strstr(text, "lost"));
         assert_null(strstr(text, "no answer"));
-        free(text);
-        finish_scene(&s);
 }
 
 TEST(connections_find_their_ranks)
@@ -148,7 +145,7 @@ TEST(connections_find_their_ranks)
                                 n1[] = { make_sleeping_rank(2), make_sleeping_rank(3) };
         struct node_status m0 = { .ranks = n0, .n_ranks = 2, .conns = conns, .n_conns = 6 };
         struct node_status m1 = { .ranks = n1, .n_ranks = 2 };
-        struct scene s;
+        CLEANUP(finish_scene) struct scene s;
 
         n0[0].ports[0] = 4000, n0[0].n_ports = 1;
         n0[1].ports[0] = 4001, n0[1].n_ports = 1;
@@ -164,13 +161,12 @@ TEST(connections_find_their_ranks)
         assert_int_equal(s.t.rows[3].k.seen_ms, 9);
         assert_int_equal(rank_table_count(&s.t, rank_row_joined), 4);
         assert_int_equal(rank_table_longest(&s.t), 5000);
-        finish_scene(&s);
 }
 
 TEST(names_are_folded)
 {
-        struct scene s;
-        char *text;
+        CLEANUP(finish_scene) struct scene s;
+        CLEANUP(free_textp) char *text = NULL;
 
         init_scene(&s, 2, 3);
         for (int i = 0; i < 6; i++)
@@ -182,15 +178,13 @@ TEST(names_are_folded)
         rank_table_joined(&s.t, 5, 10);
         text = rank_table_missing_sentence(&s.t, 2500);
         assert_string_equal(text, "rank 3 on gpu002 did not join within 2.5s");
-        free(text);
-        finish_scene(&s);
 }
 
 TEST(missing_ranks_are_told_with_evidence)
 {
-        struct diags d = DIAGS_INIT;
-        struct scene s;
-        char *text;
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
+        CLEANUP(finish_scene) struct scene s;
+        CLEANUP(free_textp) char *text = NULL;
 
         init_scene(&s, 2, 2);
         add_answer(&s, 0, 2);
@@ -215,16 +209,13 @@ TEST(missing_ranks_are_told_with_evidence)
         assert_true(d.v[0].warning);
         text = diags_text(&d, false);
         assert_has(text, "= help: hnlaunch why k3f9q shows what rank 3 does");
-        free(text);
-        diags_finish(&d);
-        finish_scene(&s);
 }
 
 TEST(long_waits_are_told)
 {
-        struct diags d = DIAGS_INIT;
-        struct scene s;
-        char *text;
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
+        CLEANUP(finish_scene) struct scene s;
+        CLEANUP(free_textp) char *text = NULL;
 
         init_scene(&s, 2, 2);
         add_answer(&s, 0, 3);
@@ -263,16 +254,13 @@ TEST(long_waits_are_told)
         assert_true(rank_table_tell_waiting(&s.t, &d, 12000));
         text = diags_text(&d, false);
         assert_has(text, "warning[HN404]: all 4 ranks wait in barrier `x` for 12s (deadlock)");
-        free(text);
-        diags_finish(&d);
-        finish_scene(&s);
 }
 
 TEST(equal_ranks_are_one_line)
 {
-        struct diags d = DIAGS_INIT;
-        struct scene s;
-        char *text;
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
+        CLEANUP(finish_scene) struct scene s;
+        CLEANUP(free_textp) char *text = NULL;
         int lines = 0;
 
         init_scene(&s, 64, 8);
@@ -294,15 +282,12 @@ TEST(equal_ranks_are_one_line)
         for (const char *c = text; *c; c++)
                 lines += *c == '\n';
         assert_true(lines < 25);
-        free(text);
-        diags_finish(&d);
-        finish_scene(&s);
 }
 
 TEST(a_job_without_the_store_has_no_such_column)
 {
-        struct scene s;
-        char *text;
+        CLEANUP(finish_scene) struct scene s;
+        CLEANUP(free_textp) char *text = NULL;
 
         init_scene(&s, 1, 2);
         add_answer(&s, 0, 0);
@@ -315,8 +300,6 @@ TEST(a_job_without_the_store_has_no_such_column)
         text = rank_table_print(&s.t, NULL);
         assert_has(text, "joined after 2s");
         assert_has(text, "not joined");
-        free(text);
-        finish_scene(&s);
 }
 
 /* Makes node 0 a role a and the others a role b, each a world. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "head/term/diag.h"
 
+#include "base/memory.h"
 #include "lib/diag_text.h"
 #include "lib/unit.h"
 
@@ -15,10 +16,9 @@ static char *printed(struct diags *d, bool color)
 
 static void assert_prints(struct diags *d, const char *want)
 {
-        char *got = printed(d, false);
+        CLEANUP(free_textp) char *got = printed(d, false);
 
         assert_string_equal(got, want);
-        free(got);
 }
 
 TEST(every_part_has_its_place)
@@ -178,7 +178,7 @@ TEST(a_mark_behind_the_end_is_one_caret)
 TEST(warnings_are_no_errors)
 {
         struct diags diags = DIAGS_INIT;
-        char *text;
+        CLEANUP(free_textp) char *text = NULL;
 
         diag_help(diag_warn(&diags, 305, "careful"), "slow down");
         assert_int_equal(diags_errors(&diags), 0);
@@ -192,7 +192,6 @@ TEST(warnings_are_no_errors)
                                   "    = \033[36mhelp\033[0m: slow down\n\n"
                                   "\033[1;31merror\033[0m[HN301]: stop\n\n"
                                   "\033[1;31merror\033[0m[HN302]: more\n\n");
-        free(text);
 }
 
 TEST(a_diag_that_is_not_there_takes_everything)

@@ -7,7 +7,7 @@
 static void expect(bool alone, const char *in, const char *want)
 {
         struct escapes whole = ESCAPES_INIT, bytes = ESCAPES_INIT;
-        struct buf a = BUF_INIT, b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf a = BUF_INIT, b = BUF_INIT;
 
         escapes_filter(&whole, &a, in, strlen(in), alone);
         for (const char *c = in; *c; c++)
@@ -16,8 +16,6 @@ static void expect(bool alone, const char *in, const char *want)
         buf_append(&b, "", 1);
         assert_string_equal((const char *)buf_data(&a), want);
         assert_string_equal((const char *)buf_data(&b), want);
-        buf_finish(&a);
-        buf_finish(&b);
 }
 
 TEST(text_passes)

@@ -34,15 +34,13 @@ TEST(states_lie_between_carriage_returns)
 
 static void expect_joined(const char *pieces[3], const char *want)
 {
-        struct redraw_rows rows = { 0 };
-        struct buf to = BUF_INIT;
+        CLEANUP(redraw_rows_finish) struct redraw_rows rows = { 0 };
+        CLEANUP(buf_finish) struct buf to = BUF_INIT;
 
         for (int i = 0; i < 3 && pieces[i]; i++)
                 redraw_join_rows(&rows, &to, pieces[i], strlen(pieces[i]));
         assert_int_equal(buf_append(&to, "", 1), 0);
         assert_string_equal((const char *)buf_data(&to), want);
-        buf_finish(&to);
-        redraw_rows_finish(&rows);
 }
 
 #define EXPECT_JOINED(want, ...) expect_joined((const char *[3]){ __VA_ARGS__ }, want)

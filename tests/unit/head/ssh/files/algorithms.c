@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "head/ssh/files/algorithms.h"
 
+#include "base/memory.h"
 #include "lib/unit.h"
 
 #define GCM     "aes128-gcm@openssh.com,aes256-gcm@openssh.com"
@@ -34,13 +35,12 @@ TEST(lists_are_expanded_as_ssh_does)
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                char *got = algorithms_expand(ALGORITHM_CIPHER, cases[i].wish);
+                CLEANUP(free_textp) char *got = algorithms_expand(ALGORITHM_CIPHER, cases[i].wish);
 
                 if (cases[i].want)
                         assert_string_equal(got ? got : "none", cases[i].want);
                 else
                         assert_null(got);
-                free(got);
         }
 }
 
@@ -55,15 +55,14 @@ TEST(patterns_cost_little)
 TEST(each_kind_has_defaults)
 {
         for (int kind = 0; kind < ALGORITHM_KINDS; kind++) {
+                CLEANUP(free_textp)
                 char *plain = algorithms_expand((enum algorithm_kind)kind, NULL);
-                char *all = algorithms_expand((enum algorithm_kind)kind, "*");
+                CLEANUP(free_textp) char *all = algorithms_expand((enum algorithm_kind)kind, "*");
+                CLEANUP(free_textp)
                 char *added = algorithms_expand((enum algorithm_kind)kind, "+*");
 
                 assert_non_null(algorithms_keyword((enum algorithm_kind)kind));
                 assert_memory_equal(all, plain, strlen(plain));
                 assert_string_equal(added, all);
-                free(plain);
-                free(all);
-                free(added);
         }
 }

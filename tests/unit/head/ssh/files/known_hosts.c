@@ -19,7 +19,7 @@ static char path[] = "/tmp/test_known_hosts.XXXXXX";
 
 TEST(a_file_that_cannot_be_read_is_named)
 {
-        struct strv files = STRV_INIT;
+        CLEANUP(strv_finish) struct strv files = STRV_INIT;
         struct known_set set;
         struct known_hosts *kh;
 
@@ -31,7 +31,6 @@ TEST(a_file_that_cannot_be_read_is_named)
         assert_int_equal(set.error, EISDIR);
         known_set_finish(&set);
         known_hosts_free(kh);
-        strv_finish(&files);
 }
 
 static struct known_hosts *load(const char *text)

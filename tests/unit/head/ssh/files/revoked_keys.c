@@ -140,7 +140,7 @@ TEST(a_krl_names_keys_and_their_hashes)
 
 TEST(a_krl_that_is_not_understood_is_useless)
 {
-        struct buf whole = krl(1, 2, blob_a, 51);
+        CLEANUP(buf_finish) struct buf whole = krl(1, 2, blob_a, 51);
 
         assert_int_equal(line_in_krl(krl(2, 2, blob_a, 51)), -1);
         assert_int_equal(line_in_krl(krl(1, 6, blob_a, 51)), -1);
@@ -153,7 +153,6 @@ TEST(a_krl_that_is_not_understood_is_useless)
                 if (line != (n == 8 + 4 + 24 + 4 + 4 + 9 ? 0 : -1))
                         fail_msg("cut behind %zu bytes: %d", n, line);
         }
-        buf_finish(&whole);
 }
 
 TEST(extensions_count_when_they_are_critical)
@@ -172,7 +171,7 @@ TEST(extensions_count_when_they_are_critical)
 
 TEST(every_file_counts)
 {
-        struct strv files = STRV_INIT;
+        CLEANUP(strv_finish) struct strv files = STRV_INIT;
         struct revoked_keys *rk;
 
         assert_null(revoked_keys_load(&files));
@@ -183,7 +182,6 @@ TEST(every_file_counts)
         rk = revoked_keys_load(&files);
         assert_string_equal(revoked_keys_trouble(rk), "/no/such/file: No such file or directory");
         revoked_keys_free(rk);
-        strv_finish(&files);
 }
 
 int main(void)

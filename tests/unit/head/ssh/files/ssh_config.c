@@ -34,9 +34,9 @@ static struct ssh_host find(const char *text, const struct ssh_host_request *req
 
 TEST(the_command_line_wins)
 {
-        struct strv keys = STRV_INIT;
+        CLEANUP(strv_finish) struct strv keys = STRV_INIT;
         struct ssh_host_request request = { "n1", "me", 2222, &keys };
-        struct ssh_host h;
+        CLEANUP(ssh_host_finish) struct ssh_host h;
 
         strv_push(&keys, "/mine");
         h = find("User you\nPort 3\nIdentityFile /theirs/%r\nMatch user me\nHostKeyAlias ME\n",
@@ -47,8 +47,6 @@ TEST(the_command_line_wins)
         assert_string_equal(h.identities.v[0], "/mine");
         assert_string_equal(h.identities.v[1], "/theirs/me");
         assert_string_equal(h.host_key_alias, "me");
-        ssh_host_finish(&h);
-        strv_finish(&keys);
 }
 
 TEST(a_sealed_config_opens_and_runs_nothing)
@@ -92,7 +90,7 @@ TEST(logins_of_variables_are_checked_as_by_ssh)
         static const char *const good[] = { "me", "CORP\\me", "me@corp", "svc$", "a b" };
         struct ssh_host_request request = { .alias = "n1" };
         struct ssh_config *c = parse("Port 22\nUser ${HN_TEST_LOGIN}\n");
-        struct ssh_host h;
+        CLEANUP(ssh_host_finish) struct ssh_host h;
         struct error err;
 
         for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
@@ -112,7 +110,6 @@ TEST(logins_of_variables_are_checked_as_by_ssh)
         /* A name in the file itself is not checked. */
         h = find("User \"CORP (me)\"\n", &request);
         assert_string_equal(h.user, "CORP (me)");
-        ssh_host_finish(&h);
 }
 
 TEST(texts_name_the_place)
@@ -150,7 +147,7 @@ static void *look_up_often(void *config)
 {
         for (int i = 0; i < 200; i++) {
                 char name[16];
-                struct ssh_host h;
+                CLEANUP(ssh_host_finish) struct ssh_host h;
                 struct error err;
 
                 snprintf(name, sizeof(name), "n%d", i % 20);
@@ -158,7 +155,6 @@ static void *look_up_often(void *config)
                                       &err) < 0 ||
                     h.port != (i % 20 == 7 ? 7 : 9) || strcmp(h.hostname, name) != 0)
                         return config; /* not what was asked for */
-                ssh_host_finish(&h);
         }
         return NULL;
 }
