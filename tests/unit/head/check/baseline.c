@@ -29,11 +29,12 @@ static void make_nodes(void)
         report = (struct check_report){ .nodes = nodes, .n_nodes = NODES };
 }
 
-static void drop_nodes(void)
+static int drop_nodes(void **state UNUSED)
 {
         check_report_finish(&report);
         for (size_t i = 0; i < NODES; i++)
                 checked_finish(&facts[i]);
+        return 0;
 }
 
 static void set_fact(size_t node, size_t i, const char *value)
@@ -82,7 +83,7 @@ static const struct check_result *judge(const json_t *base, const struct pair_bo
         return &report.v[report.n - 1].of[node];
 }
 
-TEST(a_baseline_has_facts_and_measurements)
+TEST_WITH(NULL, drop_nodes, a_baseline_has_facts_and_measurements)
 {
         json_t *j, *node;
 
@@ -98,10 +99,9 @@ TEST(a_baseline_has_facts_and_measurements)
         assert_null(json_object_get(node, "thp"));
         assert_int_equal(json_array_size(json_object_get(j, "pairs")), 4);
         json_decref(j);
-        drop_nodes();
 }
 
-TEST(the_same_passes)
+TEST_WITH(NULL, drop_nodes, the_same_passes)
 {
         struct pair_book *b;
         json_t *j;
@@ -116,10 +116,9 @@ TEST(the_same_passes)
         assert_int_equal(report.v[0].count[CHECK_PASS], NODES);
         pair_book_free(b);
         json_decref(j);
-        drop_nodes();
 }
 
-TEST(a_fact_that_has_changed_is_told_with_then_and_now)
+TEST_WITH(NULL, drop_nodes, a_fact_that_has_changed_is_told_with_then_and_now)
 {
         json_t *j;
 
@@ -131,10 +130,9 @@ TEST(a_fact_that_has_changed_is_told_with_then_and_now)
         assert_int_equal(report.v[0].of[2].level, CHECK_WARN);
         assert_int_equal(report.v[0].count[CHECK_PASS], NODES - 1);
         json_decref(j);
-        drop_nodes();
 }
 
-TEST(a_size_is_told_as_in_the_table)
+TEST_WITH(NULL, drop_nodes, a_size_is_told_as_in_the_table)
 {
         json_t *j;
 
@@ -153,10 +151,9 @@ TEST(a_size_is_told_as_in_the_table)
         /* Both would be 1.1 MB. */
         assert_string_equal(judge(j, NULL, 2)->value, "shm.size 1149000, was 1050000");
         json_decref(j);
-        drop_nodes();
 }
 
-TEST(a_fact_without_a_value_now_is_not_as_before)
+TEST_WITH(NULL, drop_nodes, a_fact_without_a_value_now_is_not_as_before)
 {
         json_t *j;
 
@@ -178,10 +175,9 @@ TEST(a_fact_without_a_value_now_is_not_as_before)
         assert_int_equal(judge(j, NULL, 2)->level, CHECK_NOT_RUN);
         assert_string_equal(judge(j, NULL, 2)->cause, "the node has not answered in time");
         json_decref(j);
-        drop_nodes();
 }
 
-TEST(a_node_with_less_bandwidth_is_told_without_the_peers)
+TEST_WITH(NULL, drop_nodes, a_node_with_less_bandwidth_is_told_without_the_peers)
 {
         struct pair_book *b;
         json_t *j;
@@ -193,10 +189,9 @@ TEST(a_node_with_less_bandwidth_is_told_without_the_peers)
         assert_int_equal(report.v[0].count[CHECK_WARN], 1);
         pair_book_free(b);
         json_decref(j);
-        drop_nodes();
 }
 
-TEST(a_pair_with_less_bandwidth_is_told_at_both_ends)
+TEST_WITH(NULL, drop_nodes, a_pair_with_less_bandwidth_is_told_at_both_ends)
 {
         struct pair_book *b;
         json_t *j, *pair;
@@ -218,7 +213,6 @@ TEST(a_pair_with_less_bandwidth_is_told_at_both_ends)
         assert_int_equal(report.v[0].count[CHECK_WARN], 2);
         pair_book_free(b);
         json_decref(j);
-        drop_nodes();
 }
 
 TEST(a_pair_is_measured_again_before_it_is_told)
@@ -247,7 +241,7 @@ TEST(a_pair_is_measured_again_before_it_is_told)
         pair_book_free(b);
 }
 
-TEST(a_node_that_is_new_is_not_run)
+TEST_WITH(NULL, drop_nodes, a_node_that_is_new_is_not_run)
 {
         json_t *j;
 
@@ -257,7 +251,6 @@ TEST(a_node_that_is_new_is_not_run)
         assert_int_equal(judge(j, NULL, 3)->level, CHECK_NOT_RUN);
         assert_string_equal(judge(j, NULL, 3)->cause, "the baseline does not have the node");
         json_decref(j);
-        drop_nodes();
 }
 
 static void expect_refused(const char *text, const char *why)
@@ -274,7 +267,7 @@ static void expect_refused(const char *text, const char *why)
                 fail_msg("%s", err.text);
 }
 
-TEST(only_files_of_save_are_read)
+TEST_WITH(NULL, drop_nodes, only_files_of_save_are_read)
 {
         struct error err;
         json_t *j;
@@ -296,11 +289,10 @@ TEST(only_files_of_save_are_read)
         assert_true(baseline_write("/nowhere/at/all", j, &err) < 0);
         json_decref(j);
         unlink("baseline.json");
-        drop_nodes();
 }
 
 /* Members of other kinds, as in a file written by hand. */
-TEST(strange_members_do_no_harm)
+TEST_WITH(NULL, drop_nodes, strange_members_do_no_harm)
 {
         struct pair_book *b;
         json_t *j = json_loads("{\"v\": 1, \"nodes\": {\"gpu001\": 3, \"gpu002\": {\"facts\": [], "
@@ -314,5 +306,4 @@ TEST(strange_members_do_no_harm)
         assert_int_equal(judge(j, b, 0)->level, CHECK_PASS);
         pair_book_free(b);
         json_decref(j);
-        drop_nodes();
 }

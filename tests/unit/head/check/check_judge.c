@@ -76,11 +76,12 @@ static void make_nodes(size_t n)
                 };
 }
 
-static void drop_nodes(void)
+static int drop_nodes(void **state UNUSED)
 {
         for (size_t i = 0; i < hosts.n; i++)
                 checked_finish(&facts[i]);
         hosts_finish(&hosts);
+        return 0;
 }
 
 static struct check_fact *fact_of(size_t node, const char *name)
@@ -106,7 +107,7 @@ static const struct check_line *line_of(const struct check_report *r, const char
         return NULL;
 }
 
-TEST(healthy_nodes_pass_every_check)
+TEST_WITH(NULL, drop_nodes, healthy_nodes_pass_every_check)
 {
         struct check_report r;
 
@@ -118,7 +119,6 @@ TEST(healthy_nodes_pass_every_check)
         assert_int_equal(r.n, ARRAY_SIZE(healthy) - 1); /* less "memory" and "arch", and "reach" */
         assert_int_equal(check_whole_level(&r), CHECK_PASS);
         check_report_finish(&r);
-        drop_nodes();
 }
 
 TEST(each_check_finds_the_broken_twin)
@@ -242,11 +242,11 @@ TEST(each_check_finds_the_broken_twin)
                 assert_int_equal(check_node_level(&r, 0), CHECK_PASS);
                 assert_int_equal(check_whole_level(&r), broken[i].level);
                 check_report_finish(&r);
-                drop_nodes();
+                drop_nodes(NULL);
         }
 }
 
-TEST(a_rule_holds_for_nodes_that_are_all_alike)
+TEST_WITH(NULL, drop_nodes, a_rule_holds_for_nodes_that_are_all_alike)
 {
         struct check_report r;
 
@@ -263,10 +263,9 @@ TEST(a_rule_holds_for_nodes_that_are_all_alike)
         assert_int_equal(line_of(&r, "limit.files")->count[CHECK_FAIL], 2);
         assert_int_equal(check_whole_level(&r), CHECK_FAIL);
         check_report_finish(&r);
-        drop_nodes();
 }
 
-TEST(an_nccl_with_a_known_fault_is_told_with_its_remedy)
+TEST_WITH(NULL, drop_nodes, an_nccl_with_a_known_fault_is_told_with_its_remedy)
 {
         const struct check_result *one;
         struct check_report r;
@@ -289,11 +288,10 @@ TEST(an_nccl_with_a_known_fault_is_told_with_its_remedy)
         assert_string_equal(one->cause, "gpu001 has NCCL 2.28.7, 2 others have 2.28.9");
         assert_non_null(strstr(one->help, "the same NCCL"));
         check_report_finish(&r);
-        drop_nodes();
 }
 
 /* As Debian installs them. */
-TEST(all_names_may_have_loopback_addresses)
+TEST_WITH(NULL, drop_nodes, all_names_may_have_loopback_addresses)
 {
         struct check_report r;
 
@@ -303,10 +301,9 @@ TEST(all_names_may_have_loopback_addresses)
         check_judge(&r, nodes, 3, false);
         assert_int_equal(line_of(&r, "hostname")->count[CHECK_PASS], 3);
         check_report_finish(&r);
-        drop_nodes();
 }
 
-TEST(what_is_not_known_is_not_run)
+TEST_WITH(NULL, drop_nodes, what_is_not_known_is_not_run)
 {
         const struct check_line *l;
         struct check_report r;
@@ -340,10 +337,9 @@ TEST(what_is_not_known_is_not_run)
         assert_int_equal(line_of(&r, "ib.ports")->count[CHECK_NOT_RUN], 2);
         assert_int_equal(line_of(&r, "ib.errors")->count[CHECK_NOT_RUN], 2);
         check_report_finish(&r);
-        drop_nodes();
 }
 
-TEST(nodes_that_are_lost_have_no_vote)
+TEST_WITH(NULL, drop_nodes, nodes_that_are_lost_have_no_vote)
 {
         struct check_report r;
 
@@ -358,10 +354,9 @@ TEST(nodes_that_are_lost_have_no_vote)
         assert_string_equal(line_of(&r, "ib.errors")->of[0].cause,
                             "fewer than three nodes have counters to compare");
         check_report_finish(&r);
-        drop_nodes();
 }
 
-TEST(nodes_without_ranks_have_no_vote_about_files)
+TEST_WITH(NULL, drop_nodes, nodes_without_ranks_have_no_vote_about_files)
 {
         struct check_report r;
 
@@ -390,10 +385,9 @@ TEST(nodes_without_ranks_have_no_vote_about_files)
         assert_int_equal(line_of(&r, "script")->count[CHECK_PASS], 6);
         assert_int_equal(line_of(&r, "torch")->count[CHECK_NOT_RUN], 6);
         check_report_finish(&r);
-        drop_nodes();
 }
 
-TEST(a_little_difference_between_sizes_is_none)
+TEST_WITH(NULL, drop_nodes, a_little_difference_between_sizes_is_none)
 {
         struct check_report r;
 
@@ -411,10 +405,9 @@ TEST(a_little_difference_between_sizes_is_none)
         assert_string_equal(line_of(&r, "shm.size")->of[2].cause,
                             "gpu003 has a /dev/shm of 600 GB, 2 others have 499 GB");
         check_report_finish(&r);
-        drop_nodes();
 }
 
-TEST(programs_have_a_line_each)
+TEST_WITH(NULL, drop_nodes, programs_have_a_line_each)
 {
         struct check_report r;
 
@@ -426,10 +419,9 @@ TEST(programs_have_a_line_each)
         assert_string_equal(line_of(&r, "program.1")->of[1].cause,
                             "gpu002 has no usable program: it is missing");
         check_report_finish(&r);
-        drop_nodes();
 }
 
-TEST(a_file_that_most_nodes_lack_is_no_fault_of_the_others)
+TEST_WITH(NULL, drop_nodes, a_file_that_most_nodes_lack_is_no_fault_of_the_others)
 {
         struct check_report r;
 
@@ -444,7 +436,6 @@ TEST(a_file_that_most_nodes_lack_is_no_fault_of_the_others)
         assert_int_equal(line_of(&r, "workdir")->of[1].level, CHECK_PASS);
         assert_int_equal(line_of(&r, "workdir")->count[CHECK_FAIL], 2);
         check_report_finish(&r);
-        drop_nodes();
 }
 
 /* The ailing cluster of 64 nodes. */
@@ -469,7 +460,7 @@ static void make_ailing(struct check_report *r)
         check_judge(r, nodes, 64, false);
 }
 
-TEST(the_table_folds_hosts_and_names_what_differs)
+TEST_WITH(NULL, drop_nodes, the_table_folds_hosts_and_names_what_differs)
 {
         static const char *const lines[] = {
                 "CHECK            RESULT  NODES  VALUE\n",
@@ -500,10 +491,9 @@ TEST(the_table_folds_hosts_and_names_what_differs)
         free(verdict);
         free(text);
         check_report_finish(&r);
-        drop_nodes();
 }
 
-TEST(five_hundred_nodes_fit_one_screen)
+TEST_WITH(NULL, drop_nodes, five_hundred_nodes_fit_one_screen)
 {
         struct check_report r;
         char *text;
@@ -528,10 +518,9 @@ TEST(five_hundred_nodes_fit_one_screen)
                 fail_msg("%zu rows:\n%s", rows, text);
         free(text);
         check_report_finish(&r);
-        drop_nodes();
 }
 
-TEST(the_json_has_the_promised_names)
+TEST_WITH(NULL, drop_nodes, the_json_has_the_promised_names)
 {
         const char *const members[] = { "name", "result", "value", "expected", "cause", "help" };
         json_t *all, *node, *check;
@@ -554,7 +543,6 @@ TEST(the_json_has_the_promised_names)
         assert_string_equal(json_string_value(json_object_get(check, "expected")), "8");
         json_decref(all);
         check_report_finish(&r);
-        drop_nodes();
 }
 
 static struct check_profile profile;
@@ -568,7 +556,7 @@ static void judge_by(struct check_report *r, size_t n, const char *text, bool st
         check_profile_finish(&profile);
 }
 
-TEST(a_profile_has_other_limits)
+TEST_WITH(NULL, drop_nodes, a_profile_has_other_limits)
 {
         struct check_report r;
 
@@ -586,7 +574,6 @@ TEST(a_profile_has_other_limits)
         judge_by(&r, 2, "[limit]\nshm_per_rank = 64M\n", false);
         assert_int_equal(line_of(&r, "shm.size")->count[CHECK_PASS], 2);
         check_report_finish(&r);
-        drop_nodes();
 }
 
 TEST(only_facts_can_be_expected)
@@ -602,7 +589,7 @@ TEST(only_facts_can_be_expected)
         assert_false(check_exists("net", &is_fact));
 }
 
-TEST(a_profile_expects_values)
+TEST_WITH(NULL, drop_nodes, a_profile_expects_values)
 {
         struct check_report r;
 
@@ -622,10 +609,9 @@ TEST(a_profile_expects_values)
         judge_by(&r, 3, "[expect]\ngpu.driver = 570.86\n", false);
         assert_int_equal(line_of(&r, "gpu.driver")->count[CHECK_WARN], 3);
         check_report_finish(&r);
-        drop_nodes();
 }
 
-TEST(a_profile_moves_levels)
+TEST_WITH(NULL, drop_nodes, a_profile_moves_levels)
 {
         struct check_report r;
 
@@ -647,5 +633,4 @@ TEST(a_profile_moves_levels)
         assert_int_equal(line_of(&r, "program")->of[2].level, CHECK_FAIL);
         assert_int_equal(line_of(&r, "thp")->count[CHECK_FAIL], 0);
         check_report_finish(&r);
-        drop_nodes();
 }

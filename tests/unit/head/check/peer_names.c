@@ -49,12 +49,13 @@ static void answer_all(void)
         }
 }
 
-static void drop_nodes(void)
+static int drop_nodes(void **state UNUSED)
 {
         for (size_t i = 0; i < NODES; i++)
                 checked_finish(&facts[i]);
         peer_names_free(names, NODES);
         hosts_finish(&hosts);
+        return 0;
 }
 
 /* The answer of @node to its @k-th name. */
@@ -77,7 +78,7 @@ static const struct check_fact *settle(size_t node)
         return &facts[node].facts[2];
 }
 
-TEST(each_node_looks_up_some_others)
+TEST_WITH(NULL, drop_nodes, each_node_looks_up_some_others)
 {
         make_nodes();
         for (size_t i = 0; i < NODES; i++) {
@@ -90,10 +91,9 @@ TEST(each_node_looks_up_some_others)
         }
         answer_all();
         assert_string_equal(settle(0)->value, "4 names");
-        drop_nodes();
 }
 
-TEST(addresses_and_this_machine_are_not_looked_up)
+TEST_WITH(NULL, drop_nodes, addresses_and_this_machine_are_not_looked_up)
 {
         make_nodes();
         peer_names_free(names, NODES);
@@ -107,7 +107,6 @@ TEST(addresses_and_this_machine_are_not_looked_up)
                 assert_int_equal(names[i].n, 0);
         answer_all();
         assert_string_equal(settle(3)->problem, "there is no other node with a name");
-        drop_nodes();
 }
 
 TEST(a_name_without_an_address_and_a_wrong_one_are_told)
@@ -120,7 +119,7 @@ TEST(a_name_without_an_address_and_a_wrong_one_are_told)
         snprintf(answer(2, 1)->value, CHECK_VALUE, "none");
         assert_string_equal(settle(2)->value, want);
         assert_string_equal(facts[3].facts[2].value, "4 names");
-        drop_nodes();
+        drop_nodes(NULL);
 
         make_nodes();
         answer_all();
@@ -129,10 +128,10 @@ TEST(a_name_without_an_address_and_a_wrong_one_are_told)
         snprintf(answer(2, 0)->value, CHECK_VALUE, "127.0.1.1 10.7.7.7");
         snprintf(answer(2, 3)->value, CHECK_VALUE, "none");
         assert_string_equal(settle(2)->value, want);
-        drop_nodes();
+        drop_nodes(NULL);
 }
 
-TEST(one_right_address_of_several_is_enough)
+TEST_WITH(NULL, drop_nodes, one_right_address_of_several_is_enough)
 {
         make_nodes();
         answer_all();
@@ -146,10 +145,9 @@ TEST(one_right_address_of_several_is_enough)
                 }
         }
         assert_string_equal(settle(2)->value, "4 names");
-        drop_nodes();
 }
 
-TEST(names_that_no_node_finds_are_aliases)
+TEST_WITH(NULL, drop_nodes, names_that_no_node_finds_are_aliases)
 {
         make_nodes();
         answer_all();
@@ -158,10 +156,9 @@ TEST(names_that_no_node_finds_are_aliases)
                         snprintf(answer(i, k)->value, CHECK_VALUE, "none");
         assert_string_equal(settle(0)->value, "");
         assert_string_equal(facts[0].facts[2].problem, "no node knows another one by its name");
-        drop_nodes();
 }
 
-TEST(a_node_asked_later_is_judged_by_the_answers_before)
+TEST_WITH(NULL, drop_nodes, a_node_asked_later_is_judged_by_the_answers_before)
 {
         make_nodes();
         answer_all();
@@ -173,10 +170,9 @@ TEST(a_node_asked_later_is_judged_by_the_answers_before)
                 answered[i] = i == 5;
         assert_non_null(strstr(settle(5)->value, "and 3 more"));
         assert_int_equal(facts[0].n_facts, 3);
-        drop_nodes();
 }
 
-TEST(what_was_not_found_in_time_does_not_count)
+TEST_WITH(NULL, drop_nodes, what_was_not_found_in_time_does_not_count)
 {
         make_nodes();
         answer_all();
@@ -188,7 +184,6 @@ TEST(what_was_not_found_in_time_does_not_count)
         snprintf(answer(4, 0)->problem, CHECK_PROBLEM, "late");
         assert_string_equal(settle(1)->problem, "late");
         assert_string_equal(facts[4].facts[2].value, "3 names");
-        drop_nodes();
 }
 
 /* Sets all answers to the name of @peer. */
@@ -210,13 +205,12 @@ static size_t count_wrong(void)
         return n;
 }
 
-TEST(an_address_that_all_nodes_tell_is_translated)
+TEST_WITH(NULL, drop_nodes, an_address_that_all_nodes_tell_is_translated)
 {
         make_nodes();
         answer_all();
         tell_all(3, "203.0.113.7");
         assert_int_equal(count_wrong(), 0);
-        drop_nodes();
 }
 
 TEST(an_address_of_this_machine_or_of_another_node_is_not)
@@ -228,6 +222,6 @@ TEST(an_address_of_this_machine_or_of_another_node_is_not)
                 answer_all();
                 tell_all(3, wrong[i]);
                 assert_int_equal(count_wrong(), 4);
-                drop_nodes();
+                drop_nodes(NULL);
         }
 }
