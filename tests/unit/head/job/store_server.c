@@ -11,11 +11,10 @@
 #include <stdio.h>
 
 #include "base/buf.h"
+#include "lib/said.h"
 #include "lib/topology.h"
 #include "lib/unit.h"
 #include "wire/store_msg.h"
-
-static struct buf said;
 
 static void note_reply(int node, const void *body, size_t len)
 {
@@ -80,6 +79,12 @@ static void note_abort(void *ctx UNUSED, int rank, int code, const char *text)
         buf_printf(&said, " abort %d %d %s", rank, code, text);
 }
 
+/* Fits CLEANUP(). */
+static void destroy_server(struct store_server **r)
+{
+        store_server_destroy(*r);
+}
+
 static struct store_server *create_server(void)
 {
         static const struct store_server_ops ops = { .send = note_message,
@@ -95,13 +100,6 @@ static struct store_server *create_server(void)
         assert_non_null(r);
         buf_clear(&said);
         return r;
-}
-
-static void expect_messages(const char *want)
-{
-        buf_append(&said, "", 1);
-        assert_string_equal((const char *)buf_data(&said), want);
-        buf_clear(&said);
 }
 
 static void receive_request(struct store_server *r, int node, const struct store_request *req)
@@ -137,7 +135,7 @@ static void play_steps(struct store_server *r, const struct step *steps, size_t 
                                                          .value = bytes_of(t->value),
                                                          .text = bytes_of(t->value),
                                                          .number = t->number });
-                expect_messages(t->said);
+                expect_said(t->said);
         }
 }
 
@@ -146,7 +144,7 @@ static void play_steps(struct store_server *r, const struct step *steps, size_t 
 
 TEST(a_client_tells_its_rank_first)
 {
-        struct store_server *r = create_server();
+        CLEANUP(destroy_server) struct store_server *r = create_server();
 
         PLAY(r,
              { 0, 1, 1, STORE_SET, "k", "v", .said = "0/1 1 s3 the first request must be HELLO" },
@@ -159,20 +157,19 @@ TEST(a_client_tells_its_rank_first)
              { 0, 1, 8, STORE_HELLO, .number = 1, .said = "0/1 8 s0 joined 1" },
              { 0, 1, 9, STORE_SET, "k", "v", .said = "0/1 9 s0" },
              { 0, 2, 1, STORE_HELLO, .number = 1, .said = "0/2 1 s0" });
-        store_server_destroy(r);
 }
 
 /* An agent that invents connections. */
 TEST(a_node_has_a_limited_number_of_clients)
 {
-        struct store_server *r = create_server();
+        CLEANUP(destroy_server) struct store_server *r = create_server();
         struct store_request hello = { .tag = 1, .op = STORE_HELLO };
 
         for (hello.client = 1; hello.client <= 1 << 16; hello.client++)
                 receive_request(r, 0, &hello);
         buf_clear(&said);
         receive_request(r, 0, &hello);
-        expect_messages("0/65537 1 s3 too many connections of this node");
+        expect_said("0/65537 1 s3 too many connections of this node");
         PLAY(r, { 0, 7, 2, STORE_SET, "k", "v", .said = "0/7 2 s0" },
              { 0, 7, 0, STORE_GONE, .said = "" });
         hello.number = 2;
@@ -180,13 +177,12 @@ TEST(a_node_has_a_limited_number_of_clients)
         buf_clear(&said);
         hello.number = 0;
         receive_request(r, 0, &hello);
-        expect_messages("0/65537 1 s0");
-        store_server_destroy(r);
+        expect_said("0/65537 1 s0");
 }
 
 TEST(the_node_asks_without_hello)
 {
-        struct store_server *r = create_server();
+        CLEANUP(destroy_server) struct store_server *r = create_server();
 
         PLAY(r, { 0, STORE_NODE, 1, STORE_SET, "k", "v", .said = "0/0 1 s0" },
              { 1, STORE_NODE, 1, STORE_GET, "k", .said = "1/0 1 s0 'v'" },
@@ -198,12 +194,11 @@ TEST(the_node_asks_without_hello)
              { 0, STORE_NODE, 4, STORE_SET, "x", "v", .said = "1/0 2 s0 1 | 0/0 4 s0" },
              { 0, STORE_NODE, 5, STORE_WAIT, "y", .said = "" },
              { 0, STORE_NODE, 5, STORE_CANCEL, .said = "0/0 5 s1 key `y` is not there" });
-        store_server_destroy(r);
 }
 
 TEST(the_node_is_no_rank)
 {
-        struct store_server *r = create_server();
+        CLEANUP(destroy_server) struct store_server *r = create_server();
 
         PLAY(r,
              { 0, STORE_NODE, 1, STORE_HELLO, .number = 0,
@@ -218,12 +213,11 @@ TEST(the_node_is_no_rank)
                .said = "0/0 6 s3 only a rank can be a member" },
              { 0, STORE_NODE, 7, STORE_REPORT_ERROR, "kind", "text", .said = "" },
              { 0, STORE_NODE, 8, STORE_PROGRESS, .number = 1, .said = "" });
-        store_server_destroy(r);
 }
 
 TEST(requests_of_the_node_outlive_a_client)
 {
-        struct store_server *r = create_server();
+        CLEANUP(destroy_server) struct store_server *r = create_server();
 
         PLAY(r, { 0, 1, 1, STORE_HELLO, .number = 0, .said = "0/1 1 s0 joined 0" },
              { 0, 1, 2, STORE_GET, "k", .said = "" },
@@ -233,12 +227,11 @@ TEST(requests_of_the_node_outlive_a_client)
              { 0, STORE_NODE, 3, STORE_GET, "l", .said = "" },
              { 0, STORE_NODE, 0, STORE_GONE, .said = "" },
              { 1, STORE_NODE, 2, STORE_SET, "l", "v", .said = "1/0 2 s0" });
-        store_server_destroy(r);
 }
 
 TEST(a_lost_node_gets_nothing_and_has_no_effect)
 {
-        struct store_server *r = create_server();
+        CLEANUP(destroy_server) struct store_server *r = create_server();
 
         PLAY(r, { 0, 1, 1, STORE_HELLO, .number = 0, .said = "0/1 1 s0 joined 0" },
              { 0, 1, 2, STORE_GET, "k", .said = "" },
@@ -246,54 +239,49 @@ TEST(a_lost_node_gets_nothing_and_has_no_effect)
              { 0, STORE_NODE, 2, STORE_COUNT, "c", .number = 3, .said = "" },
              { 1, STORE_NODE, 1, STORE_WAIT, "k", .said = "" });
         store_server_node_lost(r, 0);
-        expect_messages("1 news 2 rank -1 node 0 | 1/0 1 s2 node alpha is lost");
+        expect_said("1 news 2 rank -1 node 0 | 1/0 1 s2 node alpha is lost");
         store_server_node_lost(r, 0);
         PLAY(r, { 0, STORE_NODE, 3, STORE_SET, "k", "late", .said = "" },
              { 0, 1, 4, STORE_SET, "k", "late", .said = "" },
              { 1, STORE_NODE, 2, STORE_CHECK, "k", .said = "1/0 2 s0" },
              { 1, STORE_NODE, 3, STORE_GET, "k", .said = "1/0 3 s2 node alpha is lost" },
              { 1, STORE_NODE, 4, STORE_SET, "k", "v", .said = "1/0 4 s0" });
-        store_server_destroy(r);
 }
 
 TEST(ranks_report_and_abort)
 {
-        struct store_server *r = create_server();
+        CLEANUP(destroy_server) struct store_server *r = create_server();
 
         PLAY(r, { 1, 9, 1, STORE_HELLO, .number = 3, .said = "1/9 1 s0 joined 3" },
              { 1, 9, 2, STORE_REPORT_ERROR, "cuda", "it broke", .said = "report 3 cuda it broke" },
              { 1, 9, 3, STORE_PROGRESS, .number = 5, .value = "n", .said = "progress 3 5/0 n" },
              { 1, 9, 4, STORE_ABORT, .number = 7, .value = "why",
                .said = "1/9 4 s0 abort 3 7 why" });
-        store_server_destroy(r);
 }
 
 TEST(failures_and_stops_are_news_on_every_node)
 {
-        struct store_server *r = create_server();
+        CLEANUP(destroy_server) struct store_server *r = create_server();
 
         PLAY(r, { 0, STORE_NODE, 1, STORE_COUNT, "c", .number = 2, .said = "" });
         store_server_rank_failed(r, 2, "rank 2 is dead");
-        expect_messages(
-                "0 news 1 rank 2 node 1 | 1 news 1 rank 2 node 1 | 0/0 1 s2 rank 2 is dead");
+        expect_said("0 news 1 rank 2 node 1 | 1 news 1 rank 2 node 1 | 0/0 1 s2 rank 2 is dead");
         store_server_stop_requested(r, "rank 2 is dead");
-        expect_messages("0 news 3 rank -1 node -1 | 1 news 3 rank -1 node -1");
-        store_server_destroy(r);
+        expect_said("0 news 3 rank -1 node -1 | 1 news 3 rank -1 node -1");
 }
 
 /* 80,000 ranks that end on 10,000 nodes would be 800 million messages. */
 TEST(ranks_that_were_stopped_are_no_news_but_end_waits)
 {
-        struct store_server *r = create_server();
+        CLEANUP(destroy_server) struct store_server *r = create_server();
 
         store_server_stop_requested(r, "SIGINT");
-        expect_messages("0 news 3 rank -1 node -1 | 1 news 3 rank -1 node -1");
+        expect_said("0 news 3 rank -1 node -1 | 1 news 3 rank -1 node -1");
         PLAY(r, { 0, STORE_NODE, 1, STORE_COUNT, "c", .number = 2, .said = "" });
         store_server_rank_failed(r, 2, "rank 2 is dead");
-        expect_messages("0/0 1 s2 rank 2 is dead");
+        expect_said("0/0 1 s2 rank 2 is dead");
         store_server_node_lost(r, 1);
-        expect_messages("");
-        store_server_destroy(r);
+        expect_said("");
 }
 
 /* Both nodes ask for the same many keys: see store_keys.h, and the engine's groups of
@@ -301,7 +289,7 @@ TEST(ranks_that_were_stopped_are_no_news_but_end_waits)
 TEST(long_lists_are_waited_for_and_fetched)
 {
         enum { MANY = 200, SIZE = 200 };
-        struct store_server *r = create_server();
+        CLEANUP(destroy_server) struct store_server *r = create_server();
         static char names[MANY][16], value[SIZE];
         struct bytes keys[MANY];
         struct store_request q = { .keys = keys, .n_keys = MANY };
@@ -323,43 +311,33 @@ TEST(long_lists_are_waited_for_and_fetched)
                                                          .key = keys[i],
                                                          .value = { value, SIZE } });
                 if (i < MANY - 1)
-                        expect_messages("0/0 1 s0");
+                        expect_said("0/0 1 s0");
         }
-        expect_messages("0/0 10 s0 | 1/0 10 s0 | 0/0 1 s0");
+        expect_said("0/0 10 s0 | 1/0 10 s0 | 0/0 1 s0");
         q.tag = 11;
         receive_request(r, 1, &q);
-        expect_messages("1/0 11 s0");
+        expect_said("1/0 11 s0");
         q.op = STORE_FETCH;
         for (int i = 0; i < 2; i++) {
                 receive_request(r, 1, &q);
-                expect_messages("1/0 11 s0 200 41600 bytes in two");
+                expect_said("1/0 11 s0 200 41600 bytes in two");
         }
         PLAY(r, { 0, STORE_NODE, 3, STORE_SET, "k7", "", .said = "0/0 3 s0" });
         receive_request(r, 1, &q);
-        expect_messages("1/0 11 s0 200 41400 bytes in two");
+        expect_said("1/0 11 s0 200 41400 bytes in two");
         PLAY(r, { 0, STORE_NODE, 3, STORE_DELETE, "k7", .said = "0/0 3 s0 1" });
         receive_request(r, 1, &q);
-        expect_messages("1/0 11 s0 199 41400 bytes in two");
+        expect_said("1/0 11 s0 199 41400 bytes in two");
         q.op = STORE_WAIT;
         receive_request(r, 1, &q);
-        expect_messages("");
-        store_server_destroy(r);
+        expect_said("");
 }
 
 TEST(malformed_messages_are_errors)
 {
-        struct store_server *r = create_server();
+        CLEANUP(destroy_server) struct store_server *r = create_server();
         struct error err;
 
         assert_int_equal(store_server_receive(r, 0, "nonsense", 8, &err), -EPROTO);
-        expect_messages("");
-        store_server_destroy(r);
-}
-
-int main(void)
-{
-        int failed = unit_run(NULL, NULL);
-
-        buf_finish(&said);
-        return failed;
+        expect_said("");
 }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "base/buf.h"
+#include "lib/said.h"
 #include "lib/store_text.h"
 #include "lib/unit.h"
 #include "store/engine/rank_list.h"
@@ -46,6 +47,12 @@ static const char *host_of(void *ctx UNUSED, int rank)
         return name[rank / 2 % 4];
 }
 
+/* Fits CLEANUP(). */
+static void destroy_store(struct store **s)
+{
+        store_destroy(*s);
+}
+
 static struct store *fresh(int world)
 {
         struct store *s =
@@ -54,13 +61,6 @@ static struct store *fresh(int world)
         assert_non_null(s);
         buf_clear(&said);
         return s;
-}
-
-static void expect(const char *want)
-{
-        buf_append(&said, "", 1);
-        assert_string_equal((const char *)buf_data(&said), want);
-        buf_clear(&said);
 }
 
 struct step {
@@ -89,7 +89,7 @@ static void play(struct store *s, const struct step *steps, size_t n)
                 if (t->op == STORE_WAIT || t->op == STORE_CHECK || t->op == STORE_FETCH)
                         req.n_keys = store_words(keys, list, sizeof(list), t->key);
                 store_request(s, (uint64_t)t->rank, t->rank, &req);
-                expect(t->said);
+                expect_said(t->said);
         }
 }
 
@@ -98,7 +98,7 @@ static void play(struct store *s, const struct step *steps, size_t n)
 
 TEST(values_are_kept)
 {
-        struct store *s = fresh(2);
+        CLEANUP(destroy_store) struct store *s = fresh(2);
 
         PLAY(s, { 0, STORE_SET, "a", "x", .said = "0 ok" },
              { 1, STORE_GET, "a", .said = "1 ok 'x'" },
@@ -120,12 +120,11 @@ TEST(values_are_kept)
              { 1, STORE_PUSH, "queue", "x", .said = "1 ok 1" });
         assert_false(store_has(s, bytes_of("late"))); /* only waited for */
         assert_true(store_has(s, bytes_of("queue")));
-        store_destroy(s);
 }
 
 TEST(counters_are_decimal_text)
 {
-        struct store *s = fresh(1);
+        CLEANUP(destroy_store) struct store *s = fresh(1);
 
         PLAY(s, { 0, STORE_ADD, "n", .number = 5, .said = "0 ok 5" },
              { 0, STORE_ADD, "n", .number = -7, .said = "0 ok -2" },
@@ -139,47 +138,43 @@ TEST(counters_are_decimal_text)
              { 0, STORE_ADD, "n", .number = 1,
                .said = "0 invalid key `n` is not a number that can take 1" },
              { 0, STORE_GET, "n", .said = "0 ok '9223372036854775807'" });
-        store_destroy(s);
 }
 
 TEST(compare_set_creates_when_nothing_is_expected)
 {
-        struct store *s = fresh(1);
+        CLEANUP(destroy_store) struct store *s = fresh(1);
 
         PLAY(s, { 0, STORE_COMPARE_SET, "k", "v", "x", .said = "0 ok -1" },
              { 0, STORE_COMPARE_SET, "k", "v", "", .said = "0 ok 1 'v'" },
              { 0, STORE_COMPARE_SET, "k", "w", "", .said = "0 ok 'v'" },
              { 0, STORE_COMPARE_SET, "k", "w", "v", .said = "0 ok 1 'w'" },
              { 0, STORE_NUM_KEYS, "", .said = "0 ok 1" });
-        store_destroy(s);
 }
 
 TEST(a_set_answers_every_waiter)
 {
-        struct store *s = fresh(4);
+        CLEANUP(destroy_store) struct store *s = fresh(4);
 
         PLAY(s, { 1, STORE_GET, "k", .said = "" }, { 2, STORE_WAIT, "k other", .said = "" },
              { 3, STORE_GET, "k", .said = "" }, { 1, STORE_NUM_KEYS, "", .said = "1 ok" },
              { 0, STORE_SET, "k", "v", .said = "1 ok 'v' | 3 ok 'v' | 0 ok" },
              { 0, STORE_ADD, "other", .number = 1, .said = "2 ok | 0 ok 1" });
         assert_int_equal(store_waiting(s), 0);
-        store_destroy(s);
 }
 
 TEST(a_wait_counts_what_is_missing_when_it_comes)
 {
-        struct store *s = fresh(2);
+        CLEANUP(destroy_store) struct store *s = fresh(2);
 
         PLAY(s, { 1, STORE_WAIT, "a b a", .said = "" }, { 0, STORE_SET, "a", "1", .said = "0 ok" },
              { 0, STORE_DELETE, "a", .said = "0 ok 1" },
              { 0, STORE_SET, "b", "1", .said = "1 ok | 0 ok" });
         assert_int_equal(store_waiting(s), 0);
-        store_destroy(s);
 }
 
 TEST(cancel_tells_what_is_missing)
 {
-        struct store *s = fresh(6);
+        CLEANUP(destroy_store) struct store *s = fresh(6);
 
         PLAY(s, { 1, STORE_GET, "k", .said = "" },
              { 1, STORE_CANCEL, .said = "1 timeout key `k` is not there" },
@@ -196,12 +191,11 @@ TEST(cancel_tells_what_is_missing)
                        "#0,1,2,3,5" },
              { 1, STORE_NUM_KEYS, "", .said = "1 ok" });
         assert_int_equal(store_waiting(s), 0);
-        store_destroy(s);
 }
 
 TEST(a_meeting_ends_for_all_with_the_last)
 {
-        struct store *s = fresh(3);
+        CLEANUP(destroy_store) struct store *s = fresh(3);
 
         for (int turn = 0; turn < 2; turn++)
                 PLAY(s, { 2, STORE_BARRIER, "w", .said = "" },
@@ -215,12 +209,11 @@ TEST(a_meeting_ends_for_all_with_the_last)
              { 1, STORE_BROADCAST, "w", "news", .number = 1, .said = "" },
              { 0, STORE_BROADCAST, "w", .number = 1,
                .said = "2 ok 'news' | 1 ok 'news' | 0 ok 'news'" });
-        store_destroy(s);
 }
 
 TEST(members_who_differ_are_named_to_all)
 {
-        struct store *s = fresh(3);
+        CLEANUP(destroy_store) struct store *s = fresh(3);
 
         PLAY(s, { 0, STORE_BARRIER, "w", .said = "" },
              { 2, STORE_GATHER, "w", "x",
@@ -233,7 +226,6 @@ TEST(members_who_differ_are_named_to_all)
                        "passes 2 #0 | 1 differ all_gather `w`: rank 0 (node0) passes 1 bytes "
                        "where rank 1 passes 2 #0" });
         assert_int_equal(store_waiting(s), 0);
-        store_destroy(s);
 }
 
 /* In a collective of their own the others would wait for those that have an answer. */
@@ -244,19 +236,18 @@ TEST(all_ranks_of_a_request_differ)
                                      .key = { "w", 1 },
                                      .ranks = (uint32_t[]){ 1, 2, 3 },
                                      .n_ranks = 3 };
-        struct store *s = fresh(4);
+        CLEANUP(destroy_store) struct store *s = fresh(4);
 
         PLAY(s, { 0, STORE_GATHER, "w", "x", .said = "" });
         store_request(s, 9, -1, &req);
-        expect("9 differ all_gather `w`: rank 1 (node0) calls barrier where rank 0 calls "
-               "all_gather #1,2,3 to 1,2,3 | 0 differ all_gather `w`: rank 1 (node0) calls "
-               "barrier where rank 0 calls all_gather #1,2,3");
+        expect_said("9 differ all_gather `w`: rank 1 (node0) calls barrier where rank 0 calls "
+                    "all_gather #1,2,3 to 1,2,3 | 0 differ all_gather `w`: rank 1 (node0) calls "
+                    "barrier where rank 0 calls all_gather #1,2,3");
         assert_int_equal(store_waiting(s), 0);
         /* The name is free again, for the same ranks as well. */
         store_request(s, 9, -1, &req);
-        expect("");
+        expect_said("");
         PLAY(s, { 0, STORE_BARRIER, "w", .said = "9 ok to 1,2,3 | 0 ok" });
-        store_destroy(s);
 }
 
 static void ask(struct store *s, int rank, const uint32_t *members, uint32_t n, const char *want)
@@ -267,13 +258,13 @@ static void ask(struct store *s, int rank, const uint32_t *members, uint32_t n, 
                                                .key = { "g", 1 },
                                                .members = (uint32_t *)members,
                                                .n_members = n });
-        expect(want);
+        expect_said(want);
 }
 
 TEST(a_group_is_its_members_only)
 {
         static const uint32_t g[] = { 3, 1 }, h[] = { 1, 3 }, far[] = { 0, 9 }, all[] = { 1, 2, 3 };
-        struct store *s = fresh(4);
+        CLEANUP(destroy_store) struct store *s = fresh(4);
 
         ask(s, 0, g, 2, "0 invalid rank 0 is not a member");
         ask(s, 0, far, 2, "0 invalid there is no rank 9");
@@ -289,13 +280,12 @@ TEST(a_group_is_its_members_only)
             "2 differ barrier `g`: rank 2 (node1) lists members 1,2,3 where rank 1 lists 3,1 #2 "
             "| "
             "1 differ barrier `g`: rank 2 (node1) lists members 1,2,3 where rank 1 lists 3,1 #2");
-        store_destroy(s);
 }
 
 TEST(long_lists_of_members_are_told_by_their_first_difference)
 {
         uint32_t most[20], other[20];
-        struct store *s = fresh(32);
+        CLEANUP(destroy_store) struct store *s = fresh(32);
 
         for (uint32_t i = 0; i < ARRAY_SIZE(most); i++)
                 most[i] = other[i] = i;
@@ -312,18 +302,17 @@ TEST(long_lists_of_members_are_told_by_their_first_difference)
             "the first 19 are the same #1 | "
             "0 differ barrier `g`: rank 1 (node0) lists 19 members where rank 0 lists 20: "
             "the first 19 are the same #1");
-        store_destroy(s);
 }
 
 TEST(a_failed_rank_ends_every_wait)
 {
-        struct store *s = fresh(4);
+        CLEANUP(destroy_store) struct store *s = fresh(4);
         static const uint32_t survivors[] = { 0, 1 };
 
         PLAY(s, { 0, STORE_GET, "k", .said = "" }, { 1, STORE_BARRIER, "w", .said = "" });
         store_rank_failed(s, 3, "rank 3 (node1) was killed by signal 9");
-        expect("1 peer barrier `w`: rank 3 (node1) was killed by signal 9 #3 | "
-               "0 peer rank 3 (node1) was killed by signal 9 #3");
+        expect_said("1 peer barrier `w`: rank 3 (node1) was killed by signal 9 #3 | "
+                    "0 peer rank 3 (node1) was killed by signal 9 #3");
         PLAY(s, { 0, STORE_GET, "k", .said = "0 peer rank 3 (node1) was killed by signal 9 #3" },
              { 0, STORE_BARRIER, "w",
                .said = "0 peer barrier `w`: rank 3 (node1) was killed by signal 9 #3" },
@@ -335,26 +324,24 @@ TEST(a_failed_rank_ends_every_wait)
         PLAY(s, { 1, STORE_BARRIER, "w",
                   .said = "1 peer barrier `w`: rank 3 (node1) was killed by signal 9 #3" });
         ask(s, 1, survivors, 2, "1 peer barrier `g`: rank 0 (node0) has already exited #0");
-        store_destroy(s);
 }
 
 TEST(an_exited_rank_ends_collectives_of_its_members)
 {
-        struct store *s = fresh(4);
+        CLEANUP(destroy_store) struct store *s = fresh(4);
 
         PLAY(s, { 0, STORE_GET, "k", .said = "" }, { 1, STORE_BARRIER, "w", .said = "" });
         store_rank_exited(s, 2);
-        expect("1 peer barrier `w`: rank 2 (node1) has already exited #2");
+        expect_said("1 peer barrier `w`: rank 2 (node1) has already exited #2");
         PLAY(s,
              { 3, STORE_BARRIER, "w",
                .said = "3 peer barrier `w`: rank 2 (node1) has already exited #2" },
              { 1, STORE_SET, "k", "v", .said = "0 ok 'v' | 1 ok" });
-        store_destroy(s);
 }
 
 TEST(a_forgotten_owner_is_not_answered)
 {
-        struct store *s = fresh(3);
+        CLEANUP(destroy_store) struct store *s = fresh(3);
 
         PLAY(s, { 0, STORE_GET, "k", .said = "" }, { 1, STORE_GET, "k", .said = "" },
              { 1, STORE_BARRIER, "w", .said = "" });
@@ -364,32 +351,30 @@ TEST(a_forgotten_owner_is_not_answered)
              { 0, STORE_BARRIER, "w", .said = "" }, { 2, STORE_BARRIER, "w", .said = "" },
              { 1, STORE_BARRIER, "w", .said = "0 ok | 2 ok | 1 ok" });
         store_forget(s, 1);
-        store_destroy(s);
 }
 
 TEST(values_have_a_limit)
 {
         static char big[STORE_VALUE_MAX];
-        struct store *s = fresh(2);
+        CLEANUP(destroy_store) struct store *s = fresh(2);
         struct store_request req = { .op = STORE_SET,
                                      .key = { "k", 1 },
                                      .value = { big, sizeof(big) } };
 
         store_request(s, 0, 0, &req);
-        expect("0 ok");
+        expect_said("0 ok");
         req.op = STORE_APPEND;
         req.value.len = 1;
         store_request(s, 0, 0, &req);
-        expect("0 big the value would be larger than 16777216 bytes");
+        expect_said("0 big the value would be larger than 16777216 bytes");
         req.op = STORE_GATHER;
         req.value.len = sizeof(big) / 2 + 1;
         store_request(s, 0, 0, &req);
-        expect("0 big 2 times 8388609 bytes are more than 16777216");
+        expect_said("0 big 2 times 8388609 bytes are more than 16777216");
         req.op = STORE_SET;
         req.key = (struct bytes){ big, STORE_KEY_MAX + 1 };
         store_request(s, 0, 0, &req);
-        expect("0 big a key or value is too large");
-        store_destroy(s);
+        expect_said("0 big a key or value is too large");
 }
 
 TEST(thousands_wait_for_one_key)
@@ -432,12 +417,4 @@ TEST(ranks_are_described_by_host)
         }
         rank_list_describe(small, sizeof(small), cases[3].ranks, 11, host_of, NULL);
         assert_string_equal(small, "ranks 0 (no");
-}
-
-int main(void)
-{
-        int failed = unit_run(NULL, NULL);
-
-        buf_finish(&said);
-        return failed;
 }

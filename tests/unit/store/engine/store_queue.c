@@ -7,14 +7,12 @@
 
 #include <stdio.h>
 
-#include "base/buf.h"
+#include "lib/said.h"
 #include "lib/store_text.h"
 #include "lib/unit.h"
 #include "wire/store_msg.h"
 
 enum { NODE = 7 }; /* the owner, if none is named */
-
-static struct buf said;
 
 static void note(void *ctx UNUSED, uint64_t owner, const struct store_reply *r)
 {
@@ -34,6 +32,12 @@ static void note(void *ctx UNUSED, uint64_t owner, const struct store_reply *r)
                 buf_printf(&said, " %.*s", (int)r->text.len, (const char *)r->text.p);
 }
 
+/* Fits CLEANUP(). */
+static void destroy_store(struct store **s)
+{
+        store_destroy(*s);
+}
+
 static struct store *fresh(void)
 {
         struct store *s = store_create(
@@ -42,13 +46,6 @@ static struct store *fresh(void)
         assert_non_null(s);
         buf_clear(&said);
         return s;
-}
-
-static void expect(const char *want)
-{
-        buf_append(&said, "", 1);
-        assert_string_equal((const char *)buf_data(&said), want);
-        buf_clear(&said);
 }
 
 static bool has_keys(uint8_t op)
@@ -87,7 +84,7 @@ static void play(struct store *s, const struct step *steps, size_t n)
                         store_words(values, value_room, sizeof(value_room), t->value);
                 }
                 store_request(s, t->owner ? t->owner : NODE, -1, &req);
-                expect(t->said);
+                expect_said(t->said);
         }
 }
 
@@ -96,7 +93,7 @@ static void play(struct store *s, const struct step *steps, size_t n)
 
 TEST(a_queue_is_first_in_first_out)
 {
-        struct store *s = fresh();
+        CLEANUP(destroy_store) struct store *s = fresh();
 
         PLAY(s, { 1, STORE_PUSH, "q", "a", .said = "1 ok 1" },
              { 2, STORE_PUSH, "q", "", .said = "2 ok 2" },
@@ -107,12 +104,11 @@ TEST(a_queue_is_first_in_first_out)
              { 7, STORE_POP, "q", .said = "7 ok 1 'c'" }, { 8, STORE_POP, "q", .said = "8 ok" },
              { 9, STORE_QUEUE_LEN, "q", .said = "9 ok" },
              { 10, STORE_PUSH, "q", "left behind", .said = "10 ok 1" });
-        store_destroy(s);
 }
 
 TEST(a_queue_is_there_for_check_and_wait_but_is_no_key)
 {
-        struct store *s = fresh();
+        CLEANUP(destroy_store) struct store *s = fresh();
 
         PLAY(s, { 1, STORE_CHECK, "q", .said = "1 ok" },
              { 2, STORE_PUSH, "q", "x", .said = "2 ok 1" },
@@ -124,12 +120,11 @@ TEST(a_queue_is_there_for_check_and_wait_but_is_no_key)
              { 12, STORE_WAIT, "q", .said = "12 ok" }, { 13, STORE_DELETE, "q", .said = "13 ok 1" },
              { 14, STORE_POP, "q", .said = "14 ok 1 'x'" },
              { 15, STORE_CHECK, "q", .said = "15 ok" });
-        store_destroy(s);
 }
 
 TEST(a_push_ends_the_wait_of_one)
 {
-        struct store *s = fresh();
+        CLEANUP(destroy_store) struct store *s = fresh();
 
         PLAY(s, { 1, STORE_GET, "q", .said = "" }, { 2, STORE_WAIT, "q", .said = "" },
              { 3, STORE_WAIT, "q other", .said = "" }, { 4, STORE_WAIT, "q", .said = "" },
@@ -140,21 +135,19 @@ TEST(a_push_ends_the_wait_of_one)
              { 1, STORE_CANCEL, .said = "1 timeout key `q` is not there" });
         assert_int_equal(store_met(s), 3);
         assert_int_equal(store_waiting(s), 0);
-        store_destroy(s);
 }
 
 TEST(a_value_ends_the_wait_of_all)
 {
-        struct store *s = fresh();
+        CLEANUP(destroy_store) struct store *s = fresh();
 
         PLAY(s, { 1, STORE_WAIT, "k", .said = "" }, { 2, STORE_WAIT, "k", .said = "" },
              { 3, STORE_SET_MANY, "k l", "x y", .said = "1 ok | 2 ok | 3 ok" });
-        store_destroy(s);
 }
 
 TEST(many_values_come_at_once)
 {
-        struct store *s = fresh();
+        CLEANUP(destroy_store) struct store *s = fresh();
 
         PLAY(s, { 1, STORE_WAIT, "a b", .said = "" }, { 2, STORE_GET, "b", .said = "" },
              { 3, STORE_SET_MANY, "a b a", "1 2 3", .said = "2 ok '2' | 1 ok | 3 ok" },
@@ -163,12 +156,11 @@ TEST(many_values_come_at_once)
              { 7, STORE_APPEND, "b", "22", .said = "7 ok 3" },
              { 8, STORE_LIST, .said = "8 ok 2 'a','b'" },
              { 9, STORE_NUM_KEYS, "", .said = "9 ok 2" });
-        store_destroy(s);
 }
 
 TEST(a_count_ends_for_all_at_its_number)
 {
-        struct store *s = fresh();
+        CLEANUP(destroy_store) struct store *s = fresh();
 
         PLAY(s, { 1, STORE_COUNT, "c", .number = 3, .said = "" },
              { 2, STORE_COUNT, "c", .number = 3, .said = "", .owner = 9 },
@@ -182,12 +174,11 @@ TEST(a_count_ends_for_all_at_its_number)
              { 1, STORE_COUNT, "d", .number = 7, .total = 4, .said = "" },
              { 2, STORE_COUNT, "d", .number = 7, .total = 3, .said = "1 ok 7 | 2 ok 7" });
         assert_int_equal(store_waiting(s), 0);
-        store_destroy(s);
 }
 
 TEST(a_count_needs_a_number)
 {
-        struct store *s = fresh();
+        CLEANUP(destroy_store) struct store *s = fresh();
 
         PLAY(s, { 1, STORE_SET, "c", "x", .said = "1 ok" },
              { 2, STORE_COUNT, "c", .number = 2,
@@ -200,12 +191,11 @@ TEST(a_count_needs_a_number)
              { 7, STORE_COUNT, "c", .number = 1, .said = "7 ok 1" },
              { 8, STORE_SET, "c", "3", .said = "5 ok 3 | 8 ok" });
         assert_int_equal(store_waiting(s), 0);
-        store_destroy(s);
 }
 
 TEST(joins_before_the_end_are_counted)
 {
-        struct store *s = fresh();
+        CLEANUP(destroy_store) struct store *s = fresh();
 
         PLAY(s, { 1, STORE_JOIN, .said = "" }, { 1, STORE_WAIT, "k", .said = "" },
              { 1, STORE_JOIN, .said = "" }, { 1, STORE_JOIN, .said = "" },
@@ -216,26 +206,24 @@ TEST(joins_before_the_end_are_counted)
              { 4, STORE_JOIN, .said = "" }, { 5, STORE_COUNT, "c", .number = 2, .said = "" },
              { 5, STORE_JOIN, .said = "" });
         store_rank_failed(s, 2, "rank 2 is dead");
-        expect("4 peer 1 rank 2 is dead | 5 peer rank 2 is dead");
+        expect_said("4 peer 1 rank 2 is dead | 5 peer rank 2 is dead");
         PLAY(s, { 6, STORE_COUNT, "d", .number = 2, .said = "6 peer rank 2 is dead" });
-        store_destroy(s);
 }
 
 TEST(a_join_after_a_key_has_gone_is_not_covered)
 {
-        struct store *s = fresh();
+        CLEANUP(destroy_store) struct store *s = fresh();
 
         PLAY(s, { 1, STORE_WAIT, "a b", .said = "" }, { 1, STORE_JOIN, .said = "" },
              { 2, STORE_SET, "a", "1", .said = "2 ok" }, { 1, STORE_JOIN, .said = "" },
              { 3, STORE_DELETE, "a", .said = "3 ok 1" }, { 1, STORE_JOIN, .said = "" },
              { 4, STORE_SET, "a", "1", .said = "4 ok" }, { 1, STORE_JOIN, .said = "" },
              { 5, STORE_SET, "b", "1", .said = "1 ok 2 | 5 ok" });
-        store_destroy(s);
 }
 
 TEST(what_is_forgotten_gets_no_answer)
 {
-        struct store *s = fresh();
+        CLEANUP(destroy_store) struct store *s = fresh();
 
         PLAY(s, { 1, STORE_WAIT, "k", .said = "" },
              { 2, STORE_COUNT, "c", .number = 3, .said = "" },
@@ -247,22 +235,20 @@ TEST(what_is_forgotten_gets_no_answer)
         PLAY(s, { 5, STORE_SET, "k", "v", .said = "9/4 ok | 5 ok" },
              { 6, STORE_COUNT, "c", .number = 2, .said = "9/3 ok 3 | 6 ok 3" });
         assert_int_equal(store_met(s), 3);
-        store_destroy(s);
 }
 
 TEST(a_client_without_rank_joins_no_collective)
 {
-        struct store *s = fresh();
+        CLEANUP(destroy_store) struct store *s = fresh();
 
         PLAY(s, { 1, STORE_BARRIER, "b", .said = "1 invalid only a rank can be a member" },
              { 2, STORE_GATHER, "b", "x", .said = "2 invalid only a rank can be a member" });
-        store_destroy(s);
 }
 
 TEST(an_answer_has_a_limit)
 {
         static char big[STORE_VALUE_MAX];
-        struct store *s = fresh();
+        CLEANUP(destroy_store) struct store *s = fresh();
         struct bytes keys[] = { { "a", 1 }, { "a", 1 } };
         struct store_request req = { .op = STORE_SET,
                                      .tag = 1,
@@ -270,7 +256,7 @@ TEST(an_answer_has_a_limit)
                                      .value = { big, STORE_ANSWER_MAX / 2 - 8 } };
 
         store_request(s, NODE, -1, &req);
-        expect("1 ok");
+        expect_said("1 ok");
         req = (struct store_request){ .op = STORE_FETCH, .tag = 2, .keys = keys, .n_keys = 2 };
         store_request(s, NODE, -1, &req);
         assert_memory_equal(buf_data(&said), "2 ok 2 '", 8);
@@ -279,32 +265,30 @@ TEST(an_answer_has_a_limit)
                 .op = STORE_APPEND, .tag = 3, .key = { "a", 1 }, .value = { "x", 1 }
         };
         store_request(s, NODE, -1, &req);
-        expect("3 ok 12582905");
+        expect_said("3 ok 12582905");
         req = (struct store_request){ .op = STORE_FETCH, .tag = 4, .keys = keys, .n_keys = 2 };
         store_request(s, NODE, -1, &req);
-        expect("4 big the answer would be larger than 25165824 bytes");
-        store_destroy(s);
+        expect_said("4 big the answer would be larger than 25165824 bytes");
 }
 
 TEST(a_list_has_a_limit)
 {
         static char key[STORE_KEY_MAX];
-        struct store *s = fresh();
+        CLEANUP(destroy_store) struct store *s = fresh();
         struct store_request req = { .op = STORE_SET, .tag = 1, .key = { key, sizeof(key) } };
 
         for (int i = 0; i < STORE_ANSWER_MAX / STORE_KEY_MAX; i++) {
                 snprintf(key, sizeof(key), "%d", i);
                 store_request(s, NODE, -1, &req);
-                expect("1 ok");
+                expect_said("1 ok");
         }
         PLAY(s, { 2, STORE_LIST, .said = "2 big the answer would be larger than 25165824 bytes" });
-        store_destroy(s);
 }
 
 TEST(too_much_in_many_is_refused_whole)
 {
         static char big[STORE_VALUE_MAX + 1];
-        struct store *s = fresh();
+        CLEANUP(destroy_store) struct store *s = fresh();
         struct bytes keys[] = { { "a", 1 }, { "b", 1 } }, values[] = { { "1", 1 }, { big, 0 } };
         struct store_request req = {
                 .op = STORE_SET_MANY, .tag = 1, .keys = keys, .values = values, .n_keys = 2
@@ -312,15 +296,14 @@ TEST(too_much_in_many_is_refused_whole)
 
         values[1].len = sizeof(big);
         store_request(s, NODE, -1, &req);
-        expect("1 big a key or value is too large");
+        expect_said("1 big a key or value is too large");
         PLAY(s, { 2, STORE_NUM_KEYS, "", .said = "2 ok" });
-        store_destroy(s);
 }
 
 TEST(keys_in_sentences_are_cut_and_printable)
 {
         static char key[STORE_KEY_MAX];
-        struct store *s = fresh();
+        CLEANUP(destroy_store) struct store *s = fresh();
         struct store_request req = { .op = STORE_WAIT,
                                      .tag = 1,
                                      .keys = (struct bytes[]){ { "a\0\n\xff`", 5 } },
@@ -336,13 +319,12 @@ TEST(keys_in_sentences_are_cut_and_printable)
                                  len <= KEY_FORMAT_SIZE - 4 ? len : KEY_FORMAT_SIZE - 1);
         }
         assert_string_equal(text + KEY_FORMAT_SIZE - 6, "kk...");
-        store_destroy(s);
 }
 
 TEST(a_node_may_have_thousands_of_pending_requests)
 {
         enum { N = 50000 };
-        struct store *s = fresh();
+        CLEANUP(destroy_store) struct store *s = fresh();
         struct bytes key = { "late", 4 };
         struct store_request req = { .op = STORE_WAIT, .keys = &key, .n_keys = 1 };
 
@@ -357,13 +339,4 @@ TEST(a_node_may_have_thousands_of_pending_requests)
                 buf_clear(&said);
         }
         PLAY(s, { 1, STORE_SET, "late", "x", .said = "49999 ok 1 | 1 ok" });
-        store_destroy(s);
-}
-
-int main(void)
-{
-        int failed = unit_run(NULL, NULL);
-
-        buf_finish(&said);
-        return failed;
 }
