@@ -51,20 +51,17 @@ TEST(words_of_others_are_no_letters)
 
         unsetenv("yzzy");
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                struct options o;
-                struct diags d;
                 char line[80], fact[80];
 
                 snprintf(line, sizeof(line), "-w a %s p", cases[i].line);
                 snprintf(fact, sizeof(fact), "unknown option `%.*s`",
                          (int)strcspn(cases[i].line, " ="), cases[i].line);
-                assert_int_equal(load(&o, &d, line), -22);
+                assert_int_equal(load(line), -22);
                 assert_int_equal(d.n, 1);
                 assert_string_equal(d.v[0].fact, fact);
-                if (!strstr(messages(&d), cases[i].help))
-                        fail_msg("%s: %s", line, messages(&d));
+                if (!strstr(messages(), cases[i].help))
+                        fail_msg("%s: %s", line, messages());
                 assert_int_equal(o.command, COMMAND_RUN);
-                unload(&o, &d);
         }
 }
 
@@ -79,29 +76,20 @@ TEST(letters_may_be_joined)
                 "-vq -orun.np=4 -wnode1 -xPATH -xinthisshell -p2222 p",
         };
 
-        struct options logs;
-        struct diags none;
-
-        assert_int_equal(load(&logs, &none, "logs -fv"), 0);
-        assert_true(logs.logs.follow);
-        unload(&logs, &none);
-        assert_int_equal(load(&logs, &none, "-w a -n=4 p"), -22);
-        assert_non_null(strstr(messages(&none), "-n must be 1 to"));
-        unload(&logs, &none);
+        assert_int_equal(load("logs -fv"), 0);
+        assert_true(o.logs.follow);
+        assert_int_equal(load("-w a -n=4 p"), -22);
+        assert_non_null(strstr(messages(), "-n must be 1 to"));
         setenv("inthisshell", "1", 1);
         for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
-                struct options o;
-                struct diags d;
-
-                if (load(&o, &d, lines[i]))
-                        fail_msg("%s: %s", lines[i], messages(&d));
+                if (load(lines[i]))
+                        fail_msg("%s: %s", lines[i], messages());
                 assert_true(o.quiet && o.verbose);
                 assert_int_equal(o.plan.np, 4);
                 assert_int_equal(o.port, 2222);
                 assert_int_equal(o.exports.n, 2);
                 assert_string_equal((o.hostlists.n ? &o.hostlists : &o.hostfiles)->v[0], "node1");
                 assert_int_equal(o.argv.n, 1);
-                unload(&o, &d);
         }
 }
 
@@ -130,11 +118,8 @@ TEST(a_colon_begins_a_second_program)
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                struct options o;
-                struct diags d;
-
-                if (load(&o, &d, cases[i].line) != (cases[i].words ? 0 : -22))
-                        fail_msg("%s: %s", cases[i].line, messages(&d));
+                if (load(cases[i].line) != (cases[i].words ? 0 : -22))
+                        fail_msg("%s: %s", cases[i].line, messages());
                 if (cases[i].words) {
                         assert_int_equal(o.argv.n, cases[i].words);
                         for (size_t k = 0; k < o.n_more; k++)
@@ -143,27 +128,20 @@ TEST(a_colon_begins_a_second_program)
                         assert_int_equal(d.n, 1);
                         assert_int_equal(d.v[0].id, 725);
                 }
-                unload(&o, &d);
         }
 }
 
 TEST(a_program_is_a_role)
 {
-        struct options o;
-        struct diags d;
-
-        assert_int_equal(load(&o, &d, "plan -w n --role c --world w --replicas 2 ./c"), -22);
-        assert_non_null(strstr(messages(&d), "role `c`: --world and --replicas"));
-        unload(&o, &d);
-        assert_int_equal(load(&o, &d, "plan -w n --role c : : --role d ./d"), -22);
-        assert_non_null(strstr(messages(&d), "no program stands in front of `: :`"));
-        unload(&o, &d);
-        if (load(&o, &d,
-                 "plan -w n -x J=1 --ppn 2 --role a --nodes 50% -x A=1 -n 4 ./a x : --on a:last "
+        assert_int_equal(load("plan -w n --role c --world w --replicas 2 ./c"), -22);
+        assert_non_null(strstr(messages(), "role `c`: --world and --replicas"));
+        assert_int_equal(load("plan -w n --role c : : --role d ./d"), -22);
+        assert_non_null(strstr(messages(), "no program stands in front of `: :`"));
+        if (load("plan -w n -x J=1 --ppn 2 --role a --nodes 50% -x A=1 -n 4 ./a x : --on a:last "
                  "--role b ./b : --role c --nodes n[1-2] --map node --gpus-per-rank 2 ./c : --role "
                  "d "
                  "--on b --share-gpus --chdir e ./d"))
-                fail_msg("%s", messages(&d));
+                fail_msg("%s", messages());
         assert_int_equal(options_count_roles(&o), 4);
         assert_int_equal(o.exports.n, 1);
         assert_int_equal(options_program(&o, 0)->exports.n, 1);
@@ -184,7 +162,6 @@ TEST(a_program_is_a_role)
         assert_string_equal(options_program(&o, 3)->chdir, "e");
         assert_string_equal(options_argv(&o, 3)->v[0], "./d");
         assert_int_equal(o.plan.np, 0);
-        unload(&o, &d);
 }
 
 int main(void)

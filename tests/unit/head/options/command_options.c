@@ -52,15 +52,12 @@ static char *line_with(enum command command, const struct option_def *def, bool 
 /* Whether the option @given of the line was refused as one of other commands. */
 static bool is_refused(const char *line, const char *given)
 {
-        struct options o;
-        struct diags d;
         char text[80];
         bool refused;
 
-        load(&o, &d, line);
+        load(line);
         snprintf(text, sizeof(text), "%s is an option of ", given);
-        refused = strstr(messages(&d), text);
-        unload(&o, &d);
+        refused = strstr(messages(), text);
         return refused;
 }
 
@@ -126,46 +123,35 @@ TEST(a_refusal_names_the_commands_that_have_it)
                 { "logs --pnp", "hnlaunch logs -h lists the options of logs" },
                 { "stop --mca a b k", "unknown option `--mca`" },
         };
-        struct options o;
-        struct diags d;
 
         for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
-                assert_int_equal(load(&o, &d, lines[i].line), -EINVAL);
+                assert_int_equal(load(lines[i].line), -EINVAL);
                 assert_int_equal(diags_first_error(&d)->exit, 64);
-                if (!strstr(messages(&d), lines[i].says))
-                        fail_msg("%s: %s", lines[i].line, messages(&d));
-                unload(&o, &d);
+                if (!strstr(messages(), lines[i].says))
+                        fail_msg("%s: %s", lines[i].line, messages());
         }
 }
 
 TEST(options_may_stand_behind_the_run)
 {
-        struct options o;
-        struct diags d;
-
-        assert_int_equal(load(&o, &d, "logs k3f9q -f --ranks 3 --grep a"), 0);
+        assert_int_equal(load("logs k3f9q -f --ranks 3 --grep a"), 0);
         assert_int_equal(o.argv.n, 1);
         assert_string_equal(o.argv.v[0], "k3f9q");
         assert_true(o.logs.follow);
         assert_int_equal(o.ranks.n, 1);
         assert_string_equal(o.logs.pattern, "a");
-        unload(&o, &d);
         /* The letter of another option elsewhere. */
-        assert_int_equal(load(&o, &d, "logs k3f9q -n5"), 0);
+        assert_int_equal(load("logs k3f9q -n5"), 0);
         assert_int_equal(o.logs.tail, 5);
         assert_int_equal(o.plan.np, 0);
-        unload(&o, &d);
-        assert_int_equal(load(&o, &d, "stop k3f9q --grace 0 -q"), 0);
+        assert_int_equal(load("stop k3f9q --grace 0 -q"), 0);
         assert_int_equal(o.grace_ms, 0);
-        unload(&o, &d);
-        assert_int_equal(load(&o, &d, "logs -- -f"), 0);
+        assert_int_equal(load("logs -- -f"), 0);
         assert_false(o.logs.follow);
         assert_string_equal(o.argv.v[0], "-f");
-        unload(&o, &d);
         /* Those behind a program are its own. */
-        assert_int_equal(load(&o, &d, "plan -w a true --ppn 3"), 0);
+        assert_int_equal(load("plan -w a true --ppn 3"), 0);
         assert_int_equal(o.argv.n, 3);
-        unload(&o, &d);
 }
 
 /* Whether help and page of @c list the option: those that rerun passes on are options of a run. */
@@ -261,13 +247,11 @@ TEST(help_finds_what_is_asked)
                 { "help", NULL, "hnlaunch --local 4" },
                 { "--help", "all", "--hostfile FILE" },
         };
-        struct options o;
-        struct diags d;
 
         for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
                 CLEANUP(free_textp) char *help = NULL;
 
-                assert_int_equal(load(&o, &d, lines[i].line), 0);
+                assert_int_equal(load(lines[i].line), 0);
                 assert_int_equal(o.command, COMMAND_HELP);
                 if (lines[i].topic)
                         assert_string_equal(o.help_topic, lines[i].topic);
@@ -276,7 +260,6 @@ TEST(help_finds_what_is_asked)
                 help = help_text(o.help_topic);
                 if (!strstr(help, lines[i].says))
                         fail_msg("%s: %s", lines[i].line, help);
-                unload(&o, &d);
         }
 }
 
@@ -288,8 +271,6 @@ TEST(commands_of_other_tools_lead_here)
                 { "man", "help" },         { "docs", "help" },    { "nodes", "plan --probe" },
                 { "info", "plan --probe" }
         };
-        struct options o;
-        struct diags d;
 
         for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
                 CLEANUP(free_textp) char *line = xasprintf("%s k3f9q", words[i][0]);
@@ -299,14 +280,11 @@ TEST(commands_of_other_tools_lead_here)
                 CLEANUP(free_textp) char *behind = xasprintf("-w a %s k3f9q", words[i][0]);
                 CLEANUP(free_textp) char *run = xasprintf("run -w a %s k3f9q", words[i][0]);
 
-                assert_int_equal(load(&o, &d, line), -EINVAL);
-                assert_non_null(strstr(messages(&d), says));
-                unload(&o, &d);
+                assert_int_equal(load(line), -EINVAL);
+                assert_non_null(strstr(messages(), says));
                 /* A program has the name. */
-                assert_int_equal(load(&o, &d, behind), 0);
-                unload(&o, &d);
-                assert_int_equal(load(&o, &d, run), 0);
-                unload(&o, &d);
+                assert_int_equal(load(behind), 0);
+                assert_int_equal(load(run), 0);
         }
 }
 

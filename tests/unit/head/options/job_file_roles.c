@@ -26,44 +26,37 @@ static int remove_file(void **state UNUSED)
         return unlink(path);
 }
 
-static int load_job(struct options *o, struct diags *d, const char *text, const char *words)
+static int load_job(const char *text, const char *words)
 {
         char line[160];
 
         write_file(path, text);
         snprintf(line, sizeof(line), "plan --job %s %s", path, words);
-        return load(o, d, line);
+        return load(line);
 }
 
 static void assert_roles(const char *text, const char *names)
 {
         CLEANUP(buf_finish) struct buf found = BUF_INIT;
-        struct options o;
-        struct diags d;
 
-        if (load_job(&o, &d, text, "-w n") < 0)
-                fail_msg("%s: %s", text, messages(&d));
+        if (load_job(text, "-w n") < 0)
+                fail_msg("%s: %s", text, messages());
         for (size_t i = 0; i < options_count_roles(&o); i++)
                 buf_printf(&found, "%s=%s ", options_role(&o, i)->name, options_argv(&o, i)->v[0]);
         buf_append(&found, "", 1);
         assert_string_equal((const char *)buf_data(&found), names);
-        unload(&o, &d);
 }
 
 TEST_WITH(make_file, remove_file, sections_are_roles)
 {
-        struct options o;
-        struct diags d;
-
-        if (load_job(&o, &d,
-                     "[run]\nhosts = n\nppn = 2\n[env]\nset.J = 1\n"
+        if (load_job("[run]\nhosts = n\nppn = 2\n[env]\nset.J = 1\n"
                      "[role a]\nnodes = 50%\nn = 4\nprogram = ./a 'x y' ; # z\n"
                      "[role b]\non = a:last\nprogram = ./b\n"
                      "[role c]\nnodes = n[1-2]\nmap = node\ngpus_per_rank = 2\nprogram = ./c\n"
                      "[env c]\nset.C = 1, 2\npass = A B_*\n"
                      "[role d]\non = b\nshare-gpus = yes\nchdir = /e\nprogram = ./d\n",
                      "-x L=1") < 0)
-                fail_msg("%s", messages(&d));
+                fail_msg("%s", messages());
         assert_int_equal(options_count_roles(&o), 4);
         assert_int_equal(o.exports.n, 2);
         assert_int_equal(options_role(&o, 0)->nodes.percent, 50);
@@ -82,7 +75,6 @@ TEST_WITH(make_file, remove_file, sections_are_roles)
         assert_string_equal(options_program(&o, 2)->exports.v[2], "B_*");
         assert_true(options_role(&o, 3)->share_gpus);
         assert_string_equal(options_program(&o, 3)->chdir, "/e");
-        unload(&o, &d);
 }
 
 TEST_WITH(make_file, remove_file, roles_have_the_order_of_their_sections)
@@ -96,18 +88,13 @@ TEST_WITH(make_file, remove_file, roles_have_the_order_of_their_sections)
 
 TEST_WITH(make_file, remove_file, the_line_wins_over_the_keys_of_the_job)
 {
-        struct options o;
-        struct diags d;
-
-        if (load_job(&o, &d,
-                     "[run]\nhosts = n\nppn = 2\ntimeout = 5s\n[role a]\nnodes = 1\nprogram = a\n"
+        if (load_job("[run]\nhosts = n\nppn = 2\ntimeout = 5s\n[role a]\nnodes = 1\nprogram = a\n"
                      "[role b]\nnodes = 1\nppn = 3\nprogram = b\n",
                      "--ppn 4 --timeout 7s") < 0)
-                fail_msg("%s", messages(&d));
+                fail_msg("%s", messages());
         assert_int_equal(o.timeout_ms, 7000);
         assert_int_equal(options_role(&o, 0)->plan.ppn, 4);
         assert_int_equal(options_role(&o, 1)->plan.ppn, 3);
-        unload(&o, &d);
 }
 
 TEST_WITH(make_file, remove_file, mistakes_have_their_place)
@@ -153,19 +140,16 @@ TEST_WITH(make_file, remove_file, mistakes_have_their_place)
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                struct options o;
-                struct diags d;
                 char place[80];
 
                 snprintf(place, sizeof(place), "%s%s", path, cases[i].place);
-                if (load_job(&o, &d, cases[i].text, "-w n") != -22)
+                if (load_job(cases[i].text, "-w n") != -22)
                         fail_msg("%s: accepted", cases[i].text);
-                if (!strstr(messages(&d), cases[i].says) || !strstr(messages(&d), place) ||
-                    !strstr(messages(&d), cases[i].mark))
-                        fail_msg("%s:\n%s", cases[i].text, messages(&d));
+                if (!strstr(messages(), cases[i].says) || !strstr(messages(), place) ||
+                    !strstr(messages(), cases[i].mark))
+                        fail_msg("%s:\n%s", cases[i].text, messages());
                 assert_int_equal(diags_first_error(&d)->exit, 78);
                 assert_int_equal(diags_errors(&d), 1);
-                unload(&o, &d);
         }
 }
 
@@ -182,14 +166,10 @@ TEST_WITH(make_file, remove_file, roles_have_one_place)
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                struct options o;
-                struct diags d;
-
-                assert_int_equal(load_job(&o, &d, "[role a]\nprogram = a\n", cases[i].words), -22);
-                if (!strstr(messages(&d), cases[i].says))
-                        fail_msg("%s:\n%s", cases[i].words, messages(&d));
+                assert_int_equal(load_job("[role a]\nprogram = a\n", cases[i].words), -22);
+                if (!strstr(messages(), cases[i].says))
+                        fail_msg("%s:\n%s", cases[i].words, messages());
                 assert_int_equal(diags_errors(&d), 1);
-                unload(&o, &d);
         }
 }
 

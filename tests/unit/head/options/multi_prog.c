@@ -28,26 +28,26 @@ static int remove_file(void **state UNUSED)
         return unlink(path);
 }
 
-static int load_file(struct options *o, struct diags *d, const char *text, const char *words)
+static int load_file(const char *text, const char *words)
 {
         char line[160];
 
         write_file(path, text);
         snprintf(line, sizeof(line), "plan -w n %s --multi-prog %s", words, path);
-        return load(o, d, line);
+        return load(line);
 }
 
 /* "RANKS: WORDS; ..." of the programs, with ! for place-holders that are replaced. */
-static char *describe(const struct options *o)
+static char *describe(void)
 {
         struct buf text = BUF_INIT;
 
-        for (size_t i = 0; i < o->multi->n; i++) {
-                CLEANUP(free_textp) char *ranks = intlist_fold(&o->multi->v[i].ranks);
-                CLEANUP(free_textp) char *words = shell_words_join(options_argv(o, i));
+        for (size_t i = 0; i < o.multi->n; i++) {
+                CLEANUP(free_textp) char *ranks = intlist_fold(&o.multi->v[i].ranks);
+                CLEANUP(free_textp) char *words = shell_words_join(options_argv(&o, i));
 
                 buf_printf(&text, "%s%s%s: %s", i ? "; " : "", ranks,
-                           o->multi->v[i].subst ? "!" : "", words);
+                           o.multi->v[i].subst ? "!" : "", words);
         }
         return buf_steal(&text);
 }
@@ -73,15 +73,12 @@ TEST_WITH(make_file, remove_file, lines_are_programs)
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
                 CLEANUP(free_textp) char *found = NULL;
-                struct options o;
-                struct diags d;
 
-                if (load_file(&o, &d, cases[i].text, cases[i].words) < 0)
-                        fail_msg("%s: %s", cases[i].text, messages(&d));
-                found = describe(&o);
+                if (load_file(cases[i].text, cases[i].words) < 0)
+                        fail_msg("%s: %s", cases[i].text, messages());
+                found = describe();
                 assert_string_equal(found, cases[i].programs);
                 assert_int_equal(o.plan.np, cases[i].np);
-                unload(&o, &d);
         }
 }
 
@@ -89,17 +86,14 @@ TEST_WITH(make_file, remove_file, ranks_get_their_programs)
 {
         struct plan_rank ranks[4] = { { .program = 9 } };
         struct plan plan = { .ranks = ranks, .world_size = 4 };
-        struct options o;
-        struct diags d;
 
-        assert_int_equal(load_file(&o, &d, "* a\n2 b\n", ""), 0);
+        assert_int_equal(load_file("* a\n2 b\n", ""), 0);
         assert_int_equal(multi_prog_share(o.multi, &plan, &d), 0);
         for (int i = 0; i < 4; i++)
                 assert_int_equal(ranks[i].program, i == 2);
         plan.world_size = 2;
         assert_int_equal(multi_prog_share(o.multi, &plan, &d), -22);
-        assert_non_null(strstr(messages(&d), "there is no rank 2: the job has 2"));
-        unload(&o, &d);
+        assert_non_null(strstr(messages(), "there is no rank 2: the job has 2"));
 }
 
 int main(void)

@@ -13,34 +13,33 @@
 #include "base/memory.h"
 #include "head/options/options.h"
 
-/* Loads a command line of words with blanks between them. */
-static inline int load(struct options *o, struct diags *d, const char *line)
+/* What the last load() made, and what it told. */
+static struct options o;
+static struct diags d = DIAGS_INIT;
+
+/* Loads a command line of words with blanks between them, in place of the last one. */
+static inline int load(const char *line)
 {
         char *words = strdup(line), *save = NULL, *argv[64] = { (char[]){ "hnlaunch" } };
         int argc = 1, r;
 
         for (char *w = strtok_r(words, " ", &save); w; w = strtok_r(NULL, " ", &save))
                 argv[argc++] = w;
-        *d = (struct diags)DIAGS_INIT;
-        r = options_load(o, argc, argv, d);
+        options_finish(&o);
+        diags_finish(&d);
+        r = options_load(&o, argc, argv, &d);
         free(words);
         return r;
 }
 
-static inline void unload(struct options *o, struct diags *d)
-{
-        options_finish(o);
-        diags_finish(d);
-}
-
 /* The text of all messages; valid until the next call. */
-static inline const char *messages(const struct diags *d)
+static inline const char *messages(void)
 {
         static char text[8192];
         FILE *f = fmemopen(text, sizeof(text), "w");
 
         *text = '\0'; /* nothing may be written at all */
-        diags_print(d, f, false);
+        diags_print(&d, f, false);
         fclose(f);
         return text;
 }

@@ -12,10 +12,7 @@
 
 TEST(built_in_values_are_there)
 {
-        struct options o;
-        struct diags d;
-
-        assert_int_equal(load(&o, &d, "-w a prog"), 0);
+        assert_int_equal(load("-w a prog"), 0);
         assert_int_equal(o.command, COMMAND_RUN);
         assert_int_equal(o.connect_timeout_ms, 10000);
         assert_int_equal(o.start_timeout_ms, 120000);
@@ -26,24 +23,18 @@ TEST(built_in_values_are_there)
         assert_false(o.accept_new);
         assert_string_equal(o.show, "all");
         assert_null(o.export_mode);
-        unload(&o, &d);
 }
 
 TEST(options_end_at_the_program)
 {
-        struct options o;
-        struct diags d;
-
-        assert_int_equal(load(&o, &d, "-H h -n 4 prog -n 9 --verbose -- x"), 0);
+        assert_int_equal(load("-H h -n 4 prog -n 9 --verbose -- x"), 0);
         assert_int_equal(o.plan.np, 4);
         assert_int_equal(o.verbose, 0);
         assert_int_equal(o.argv.n, 6);
         assert_string_equal(o.argv.v[0], "prog");
         assert_string_equal(o.argv.v[4], "--");
-        unload(&o, &d);
-        assert_int_equal(load(&o, &d, "-H h -- --odd-name"), 0);
+        assert_int_equal(load("-H h -- --odd-name"), 0);
         assert_string_equal(o.argv.v[0], "--odd-name");
-        unload(&o, &d);
 }
 
 TEST(commands_are_known_as_first_word_only)
@@ -61,16 +52,12 @@ TEST(commands_are_known_as_first_word_only)
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                struct options o;
-                struct diags d;
-
-                assert_int_equal(load(&o, &d, cases[i].line), 0);
+                assert_int_equal(load(cases[i].line), 0);
                 assert_int_equal(o.command, cases[i].command);
                 if (cases[i].program)
                         assert_string_equal(o.argv.v[0], cases[i].program);
                 else
                         assert_int_equal(o.argv.n, 0);
-                unload(&o, &d);
         }
 }
 
@@ -84,16 +71,12 @@ TEST(help_knows_its_topic)
                       { "-w a -h prog", NULL }, { "--help -v", "all" } };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                struct options o;
-                struct diags d;
-
-                assert_int_equal(load(&o, &d, cases[i].line), 0);
+                assert_int_equal(load(cases[i].line), 0);
                 assert_int_equal(o.command, COMMAND_HELP);
                 if (cases[i].topic)
                         assert_string_equal(o.help_topic, cases[i].topic);
                 else
                         assert_null(o.help_topic);
-                unload(&o, &d);
         }
 }
 
@@ -110,14 +93,10 @@ TEST(local_takes_a_bare_number)
                       { "--local 2x", 0, "2x" } };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                struct options o;
-                struct diags d;
-
-                assert_int_equal(load(&o, &d, cases[i].line), 0);
+                assert_int_equal(load(cases[i].line), 0);
                 assert_true(o.local && o.plan.local);
                 assert_int_equal(o.local_n, cases[i].n);
                 assert_string_equal(o.argv.v[0], cases[i].program);
-                unload(&o, &d);
         }
 }
 
@@ -131,15 +110,11 @@ TEST(spellings_of_others_work)
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
-                struct options o;
-                struct diags d;
-
-                assert_int_equal(load(&o, &d, lines[i]), 0);
+                assert_int_equal(load(lines[i]), 0);
                 assert_int_equal(o.plan.np, 4);
                 assert_int_equal(o.plan.ppn, 2);
                 assert_int_equal(o.nodes, 3);
                 assert_string_equal(o.hostfiles.v[0], "h");
-                unload(&o, &d);
         }
 }
 
@@ -148,8 +123,6 @@ TEST(options_of_others_are_answered)
 {
         for (size_t i = 0; i < option_foreign_count; i++) {
                 const struct option_foreign *f = &option_foreigns[i];
-                struct options o;
-                struct diags d;
                 char line[128];
                 int r;
 
@@ -160,20 +133,18 @@ TEST(options_of_others_are_answered)
                 assert_in_range(f->values, 0, 2);
                 snprintf(line, sizeof(line), "-v --%s%s%s -n 3 -w a p x", f->name,
                          f->values ? " 1" : "", f->values == 2 ? " 2" : "");
-                r = load(&o, &d, line);
+                r = load(line);
                 assert_int_equal(r, f->accepted ? 0 : -22);
-                if (!strstr(messages(&d), f->says) || !strstr(messages(&d), f->name))
-                        fail_msg("%s: %s", line, messages(&d));
+                if (!strstr(messages(), f->says) || !strstr(messages(), f->name))
+                        fail_msg("%s: %s", line, messages());
                 assert_int_equal(o.plan.np, f->accepted ? 3 : 0);
                 if (f->accepted)
                         assert_int_equal(o.argv.n, 2);
-                unload(&o, &d);
                 if (!f->accepted)
                         continue;
                 snprintf(line, sizeof(line), "-w a --%s%s p", f->name, f->values ? "=1" : "");
-                assert_int_equal(load(&o, &d, line), 0);
+                assert_int_equal(load(line), 0);
                 assert_int_equal(d.n, 0); /* told with -v only */
-                unload(&o, &d);
         }
 }
 
@@ -204,55 +175,39 @@ TEST(usual_options_of_others_are_known)
 /* A value that looks like an option is one when it belongs to the option's own word. */
 TEST(values_may_look_like_options)
 {
-        struct options o;
-        struct diags d;
-
-        assert_int_equal(load(&o, &d, "-w a --label=-H --chdir=-w -x-n=1 --stdin -- -p"), -22);
-        unload(&o, &d);
-        assert_int_equal(load(&o, &d, "-w a --label=-H --chdir -Q -x-n=1 p"), 0);
+        assert_int_equal(load("-w a --label=-H --chdir=-w -x-n=1 --stdin -- -p"), -22);
+        assert_int_equal(load("-w a --label=-H --chdir -Q -x-n=1 p"), 0);
         assert_string_equal(o.label_template, "-H");
         assert_string_equal(o.chdir, "-Q");
         assert_string_equal(o.exports.v[0], "-n=1");
-        unload(&o, &d);
-        assert_int_equal(load(&o, &d, "-w a --label {rank}{}{1}{ p"), 0);
+        assert_int_equal(load("-w a --label {rank}{}{1}{ p"), 0);
         assert_string_equal(o.label_template, "{rank}{}{1}{");
-        unload(&o, &d);
 }
 
 /* All of them at once, in the spellings that scripts have. */
 TEST(a_foreign_line_is_answered_whole)
 {
-        struct options o;
-        struct diags d;
-
-        assert_int_equal(load(&o, &d,
-                              "--allow-run-as-root -mca btl self -map-by slot --bind_to none "
+        assert_int_equal(load("--allow-run-as-root -mca btl self -map-by slot --bind_to none "
                               "--tag-output -np 4 --nodelist a,b --tasks-per-node=2 p"),
                          -22);
         assert_int_equal(diags_errors(&d), 3);
         assert_string_equal(d.v[0].fact, "unknown option `-mca`");
         assert_string_equal(d.v[2].fact, "unknown option `--tag-output`");
-        unload(&o, &d);
-        assert_int_equal(load(&o, &d, "--nodelist a,b --tasks-per-node=2 --master_port 29500 p"),
-                         0);
+        assert_int_equal(load("--nodelist a,b --tasks-per-node=2 --master_port 29500 p"), 0);
         assert_string_equal(o.hostlists.v[0], "a,b");
         assert_int_equal(o.plan.ppn, 2);
-        unload(&o, &d);
 }
 
 TEST(foreign_letters_say_what_to_write)
 {
         for (size_t i = 0; i < option_letter_count; i++) {
-                struct options o;
-                struct diags d;
                 char line[] = "-w a -? 1 p";
 
                 assert_null(option_by_letter(option_letters[i].letter, COMMAND_RUN));
                 *strchr(line, '?') = option_letters[i].letter;
-                assert_int_equal(load(&o, &d, line), -22);
-                assert_non_null(strstr(messages(&d), "is ambiguous"));
-                assert_non_null(strstr(messages(&d), option_letters[i].instead));
-                unload(&o, &d);
+                assert_int_equal(load(line), -22);
+                assert_non_null(strstr(messages(), "is ambiguous"));
+                assert_non_null(strstr(messages(), option_letters[i].instead));
         }
 }
 
@@ -280,7 +235,6 @@ TEST(durations_have_units)
                       { "9999999999999999999", -2 } };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                struct options o = { 0 };
                 struct error err = { 0 };
                 int r = option_apply(&o, option_by_name("timeout"), cases[i].text, &err);
 
@@ -294,11 +248,7 @@ TEST(durations_have_units)
 
 TEST(values_are_read_by_kind)
 {
-        struct options o;
-        struct diags d;
-
-        assert_int_equal(load(&o, &d,
-                              "-w a --ppn gpu --map node --gpu-visibility own --stdin none --label "
+        assert_int_equal(load("-w a --ppn gpu --map node --gpu-visibility own --stdin none --label "
                               "{rank}: --export none -x A=1 -x B* --color never --progress plain "
                               "--host-key accept-new -vv -v p"),
                          0);
@@ -315,7 +265,6 @@ TEST(values_are_read_by_kind)
         assert_int_equal(o.progress, PROGRESS_PLAIN);
         assert_true(o.accept_new);
         assert_int_equal(o.verbose, 3);
-        unload(&o, &d);
 }
 
 TEST(the_stores_endpoint_has_three_ways)
@@ -332,28 +281,20 @@ TEST(the_stores_endpoint_has_three_ways)
                       { "-w a -o net.store_door=none p", STORE_LISTEN_NONE },
                       { "-w a --store-door none --store-listen loopback p",
                         STORE_LISTEN_LOOPBACK } };
-        struct options o;
-        struct diags d;
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                assert_int_equal(load(&o, &d, cases[i].line), 0);
+                assert_int_equal(load(cases[i].line), 0);
                 assert_int_equal(o.store_listen, cases[i].endpoint);
-                unload(&o, &d);
         }
 }
 
 TEST(the_last_one_wins_and_o_is_equal)
 {
-        struct options o;
-        struct diags d;
-
-        assert_int_equal(load(&o, &d, "-w a -n 2 -o run.np=3 p"), 0);
+        assert_int_equal(load("-w a -n 2 -o run.np=3 p"), 0);
         assert_int_equal(o.plan.np, 3);
-        unload(&o, &d);
-        assert_int_equal(load(&o, &d, "-w a -o run.np=3 -n 2 -o env.set.X=a=b p"), 0);
+        assert_int_equal(load("-w a -o run.np=3 -n 2 -o env.set.X=a=b p"), 0);
         assert_int_equal(o.plan.np, 2);
         assert_string_equal(o.exports.v[0], "X=a=b");
-        unload(&o, &d);
 }
 
 TEST(mistakes_name_the_next_step)
@@ -470,39 +411,29 @@ TEST(mistakes_name_the_next_step)
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                struct options o;
-                struct diags d;
-
-                assert_int_equal(load(&o, &d, cases[i].line), -22);
+                assert_int_equal(load(cases[i].line), -22);
                 assert_int_equal(diags_first_error(&d)->exit, 64);
-                if (!strstr(messages(&d), cases[i].says))
-                        fail_msg("%s: %s", cases[i].line, messages(&d));
-                unload(&o, &d);
+                if (!strstr(messages(), cases[i].says))
+                        fail_msg("%s: %s", cases[i].line, messages());
         }
 }
 
 /* Names of before, which work until 1.0. */
 TEST(old_names_work)
 {
-        struct options o;
-        struct diags d;
-
-        assert_int_equal(load(&o, &d,
-                              "-w a --success rank0 --from none --via srun --push . --keep "
+        assert_int_equal(load("-w a --success rank0 --from none --via srun --push . --keep "
                               "--record true"),
                          0);
         assert_int_equal(o.success, SUCCESS_RANK0);
         assert_string_equal(o.via, "srun");
         assert_true(o.keep);
         assert_true(o.record);
-        unload(&o, &d);
         setenv("HNLAUNCH_RUN_VIA", "sge", 1);
         setenv("HNLAUNCH_LOG_RECORD", "yes", 1);
-        assert_int_equal(load(&o, &d, "-w a -o run.success=rank0 true"), 0);
+        assert_int_equal(load("-w a -o run.success=rank0 true"), 0);
         assert_int_equal(o.success, SUCCESS_RANK0);
         assert_string_equal(o.via, "sge");
         assert_true(o.record);
-        unload(&o, &d);
         unsetenv("HNLAUNCH_RUN_VIA");
         unsetenv("HNLAUNCH_LOG_RECORD");
 }
@@ -756,9 +687,9 @@ int main(void)
 }
 
 /* Returns whether a field has memory of its own, and fills it. */
-static bool fill_field(struct options *o, const struct option_field *field)
+static bool fill_field(struct options *to, const struct option_field *field)
 {
-        void *at = (char *)o + field->offset;
+        void *at = (char *)to + field->offset;
 
         switch (field->type) {
         case FIELD_TEXT:
@@ -782,14 +713,14 @@ static bool fill_field(struct options *o, const struct option_field *field)
 TEST(the_table_frees_each_text_and_list)
 {
         static const struct options empty;
-        struct options o = { 0 };
-        size_t n = fill_field(&o, &option_program.field);
+        struct options full = { 0 };
+        size_t n = fill_field(&full, &option_program.field);
 
         for (size_t i = 0; i < option_count; i++) {
-                n += fill_field(&o, &option_table[i].field);
-                n += fill_field(&o, &option_table[i].second);
+                n += fill_field(&full, &option_table[i].field);
+                n += fill_field(&full, &option_table[i].second);
         }
         assert_true(n > 30);
-        option_free_fields(&o);
-        assert_memory_equal(&o, &empty, sizeof(o));
+        option_free_fields(&full);
+        assert_memory_equal(&full, &empty, sizeof(full));
 }
