@@ -18,17 +18,18 @@
 
 static char root[] = "/tmp/machine_check-XXXXXX";
 
-static void make_root(void)
+static int make_root(void **state UNUSED)
 {
         strcpy(root, "/tmp/machine_check-XXXXXX");
         assert_non_null(mkdtemp(root));
+        return 0;
 }
 
-static void drop_root(void)
+static int drop_root(void **state UNUSED)
 {
         CLEANUP(free_textp) char *command = xasprintf("rm -rf %s", root);
 
-        assert_int_equal(system(command), 0);
+        return system(command);
 }
 
 /* Writes a file below the root, and makes its folders. */
@@ -79,13 +80,12 @@ static _Noreturn void expect_no_room(void)
         _exit(strcmp(get(&m, "tmp.free")->value, "0") != 0);
 }
 
-TEST(a_folder_that_the_user_cannot_write_has_no_room)
+TEST_WITH(make_root, drop_root, a_folder_that_the_user_cannot_write_has_no_room)
 {
         CLEANUP(free_textp) char *folder = NULL;
         int status;
         pid_t pid;
 
-        make_root();
         put("/tmp/x", "");
         folder = xasprintf("%s/tmp", root);
         assert_int_equal(chmod(root, 0755), 0);
@@ -97,12 +97,10 @@ TEST(a_folder_that_the_user_cannot_write_has_no_room)
         assert_true(WIFEXITED(status));
         assert_int_equal(WEXITSTATUS(status), 0);
         assert_int_equal(chmod(folder, 0755), 0);
-        drop_root();
 }
 
-TEST(quotas_of_version_2_are_the_least_up_to_the_root)
+TEST_WITH(make_root, drop_root, quotas_of_version_2_are_the_least_up_to_the_root)
 {
-        make_root();
         put("/proc/self/cgroup", "0::/slurm/job_7/step_0\n");
         expect("cpu.quota", "none");
         put("/sys/fs/cgroup/slurm/job_7/step_0/cpu.max", "max 100000\n");
@@ -116,12 +114,10 @@ TEST(quotas_of_version_2_are_the_least_up_to_the_root)
         expect("cpu.quota", "2.50");
         expect("memory.quota", "1073741824");
         expect("limit.processes", "512");
-        drop_root();
 }
 
-TEST(quotas_of_version_1_are_found_by_their_controllers)
+TEST_WITH(make_root, drop_root, quotas_of_version_1_are_found_by_their_controllers)
 {
-        make_root();
         put("/proc/self/cgroup",
             "5:cpu,cpuacct:/docker/abc\n3:memory:/docker/abc\n1:name=systemd:/docker/abc\n0::/\n");
         put("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "400000\n");
@@ -133,37 +129,31 @@ TEST(quotas_of_version_1_are_found_by_their_controllers)
         put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "2147483648\n");
         expect("cpu.quota", "none");
         expect("memory.quota", "2147483648");
-        drop_root();
 }
 
-TEST(pages_and_kernel_are_read)
+TEST_WITH(make_root, drop_root, pages_and_kernel_are_read)
 {
-        make_root();
         put("/sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
         put("/proc/meminfo", "MemTotal: 8 kB\nHugePages_Total:      16\nHugepagesize:  2048 kB\n");
         expect("thp", "madvise");
         expect("hugepages", "33554432");
-        drop_root();
 }
 
-TEST(what_cannot_be_read_is_a_problem)
+TEST_WITH(make_root, drop_root, what_cannot_be_read_is_a_problem)
 {
         static const char *const names[] = { "thp",      "hugepages", "cpu.quota", "memory.quota",
                                              "shm.size", "shm.free",  "tmp.free" };
         struct checked m = { 0 };
 
-        make_root();
         machine_check(&m, root);
         for (size_t i = 0; i < ARRAY_SIZE(names); i++)
                 if (*get(&m, names[i])->value || !*get(&m, names[i])->problem)
                         fail_msg("%s: %s", names[i], get(&m, names[i])->value);
         checked_finish(&m);
-        drop_root();
 }
 
-TEST(infiniband_ports_are_counted_with_their_errors)
+TEST_WITH(make_root, drop_root, infiniband_ports_are_counted_with_their_errors)
 {
-        make_root();
         expect("ib.ports", "none");
         put("/sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
         put("/sys/class/infiniband/mlx5_0/ports/1/rate", "400 Gb/sec (4X NDR)\n");
@@ -178,14 +168,12 @@ TEST(infiniband_ports_are_counted_with_their_errors)
         expect("ib.errors", "17 (link_downed of mlx5_1/1)");
         put("/sys/class/infiniband/mlx5_1/ports/1/state", "4: ACTIVE\n");
         expect("ib.ports", "2 of 2 active, different rates");
-        drop_root();
 }
 
-TEST(the_version_of_the_driver_is_read_from_either_file)
+TEST_WITH(make_root, drop_root, the_version_of_the_driver_is_read_from_either_file)
 {
         struct checked m = { 0 };
 
-        make_root();
         gpu_check(&m, root);
         assert_string_equal(get(&m, "gpu.driver")->value, "none");
         checked_finish(&m);
@@ -198,7 +186,6 @@ TEST(the_version_of_the_driver_is_read_from_either_file)
         gpu_check(&m, root);
         assert_string_equal(get(&m, "gpu.driver")->value, "575.57.08");
         checked_finish(&m);
-        drop_root();
 }
 
 TEST(processes_and_errors_of_gpus_are_told_with_the_largest)
@@ -225,12 +212,11 @@ TEST(processes_and_errors_of_gpus_are_told_with_the_largest)
         assert_string_equal(get(&m, "gpu.ecc")->value, "4 (4 of GPU 2)");
 }
 
-TEST(the_health_of_gpus_is_told_by_the_worst)
+TEST_WITH(make_root, drop_root, the_health_of_gpus_is_told_by_the_worst)
 {
         struct gpu_holders h = { .mark = GPU_RECORD_MARK };
         struct checked m = { 0 };
 
-        make_root();
         memset(h.fabric, 0xff, sizeof(h.fabric)); /* not known */
         memset(h.remap, GPU_HEALTH_UNKNOWN, sizeof(h.remap));
         gpu_check_holders(&m, &h, false, root);
@@ -259,7 +245,6 @@ TEST(the_health_of_gpus_is_told_by_the_worst)
         assert_string_equal(get(&m, "gpu.imex")->value, "channel2");
         assert_string_equal(get(&m, "gpu.imex.daemon")->value, "");
         checked_finish(&m);
-        drop_root();
 }
 
 /* Returns the fact about the daemon, lent until the next call. @named: outside of containers. */
@@ -278,11 +263,10 @@ static const struct check_fact *look_for_daemon(bool named)
         return &found;
 }
 
-TEST(the_imex_daemon_is_found_by_its_name_where_processes_are_seen)
+TEST_WITH(make_root, drop_root, the_imex_daemon_is_found_by_its_name_where_processes_are_seen)
 {
         static const char unseen[] = "processes of root are not seen from here";
 
-        make_root();
         put("/proc/4711/comm", "bash\n");
         assert_string_equal(look_for_daemon(true)->problem, unseen);
         put("/proc/1/comm", "systemd\n");
@@ -293,7 +277,6 @@ TEST(the_imex_daemon_is_found_by_its_name_where_processes_are_seen)
         put("/proc/813/comm", "nvidia-imex\n");
         assert_string_equal(look_for_daemon(true)->value, "running");
         assert_string_equal(look_for_daemon(true)->problem, "");
-        drop_root();
 }
 
 /* Returns the value of a path, lent until the next call. */
@@ -314,12 +297,11 @@ static const char *look(enum check_path_kind kind, char *path)
         return value;
 }
 
-TEST(paths_are_there_with_contents_or_told)
+TEST_WITH(make_root, drop_root, paths_are_there_with_contents_or_told)
 {
         CLEANUP(free_textp) char *program = NULL;
         char first[CHECK_VALUE];
 
-        make_root();
         put("/bin/a.out", "#!/bin/sh\n");
         program = xasprintf("%s/bin/a.out", root);
         assert_string_equal(look(CHECK_FOLDER, root), "there");
@@ -338,16 +320,14 @@ TEST(paths_are_there_with_contents_or_told)
         assert_string_not_equal(look(CHECK_PROGRAM, program), first);
         assert_string_equal(look(CHECK_FILE, (char[]){ "bin" }), "no file");
         assert_string_equal(look(CHECK_FILE, (char[]){ "gone" }), "missing");
-        drop_root();
 }
 
-TEST(a_large_file_is_compared_at_both_ends)
+TEST_WITH(make_root, drop_root, a_large_file_is_compared_at_both_ends)
 {
         CLEANUP(free_textp) char *path = NULL;
         char first[CHECK_VALUE];
         FILE *f;
 
-        make_root();
         path = xasprintf("%s/large", root);
         f = fopen(path, "w");
         assert_non_null(f);
@@ -358,15 +338,13 @@ TEST(a_large_file_is_compared_at_both_ends)
         assert_int_equal(pwrite(fileno(f), "x", 1, PATH_CHECK_WHOLE + 999), 1);
         assert_string_not_equal(look(CHECK_FILE, path), first);
         fclose(f);
-        drop_root();
 }
 
-TEST(a_folder_without_an_agent_is_a_leftover)
+TEST_WITH(make_root, drop_root, a_folder_without_an_agent_is_a_leftover)
 {
         struct sockaddr_un addr = { .sun_family = AF_UNIX };
         int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-        make_root();
         put("/hnlaunch-abcdef/known-0", "");
         put("/hnlaunch-0123/store", "");
         assert_int_equal(leftovers_count_folders(root), 0);
@@ -378,5 +356,4 @@ TEST(a_folder_without_an_agent_is_a_leftover)
         close(fd);
         assert_int_equal(leftovers_count_folders(root), 1);
         assert_false(leftovers_is_served(addr.sun_path));
-        drop_root();
 }

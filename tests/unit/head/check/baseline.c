@@ -76,6 +76,21 @@ static json_t *make_base(void)
         return j;
 }
 
+static json_t *saved;
+
+static int set_up(void **state UNUSED)
+{
+        make_nodes();
+        saved = make_base();
+        return 0;
+}
+
+static int tear_down(void **state)
+{
+        json_decref(saved);
+        return drop_nodes(state);
+}
+
 static const struct check_result *judge(const json_t *base, const struct pair_book *b, size_t node)
 {
         baseline_judge(&report, base, b, places, NODES);
@@ -83,53 +98,41 @@ static const struct check_result *judge(const json_t *base, const struct pair_bo
         return &report.v[report.n - 1].of[node];
 }
 
-TEST_WITH(NULL, drop_nodes, a_baseline_has_facts_and_measurements)
+TEST_WITH(set_up, tear_down, a_baseline_has_facts_and_measurements)
 {
-        json_t *j, *node;
+        json_t *node;
 
-        make_nodes();
-        j = make_base();
-        node = json_object_get(json_object_get(j, "nodes"), "gpu002");
-        assert_int_equal(json_integer_value(json_object_get(j, "v")), 1);
-        assert_int_equal(strlen(json_string_value(json_object_get(j, "saved"))), 20);
+        node = json_object_get(json_object_get(saved, "nodes"), "gpu002");
+        assert_int_equal(json_integer_value(json_object_get(saved, "v")), 1);
+        assert_int_equal(strlen(json_string_value(json_object_get(saved, "saved"))), 20);
         assert_int_equal(json_number_value(json_object_get(node, "bandwidth_mbit")), 940);
         assert_int_equal(json_number_value(json_object_get(node, "latency_us")), 50);
         node = json_object_get(node, "facts");
         assert_string_equal(json_string_value(json_object_get(node, "kernel")), "6.1.0");
         assert_null(json_object_get(node, "thp"));
-        assert_int_equal(json_array_size(json_object_get(j, "pairs")), 4);
-        json_decref(j);
+        assert_int_equal(json_array_size(json_object_get(saved, "pairs")), 4);
 }
 
-TEST_WITH(NULL, drop_nodes, the_same_passes)
+TEST_WITH(set_up, tear_down, the_same_passes)
 {
         struct pair_book *b;
-        json_t *j;
 
-        make_nodes();
-        j = make_base();
-        b = measure_all(j, 1, 1, 0.8 * 117.5e6);
+        b = measure_all(saved, 1, 1, 0.8 * 117.5e6);
         set_fact(1, 1, "1010000");
         set_fact(1, 2, "1");
-        assert_int_equal(judge(j, b, 1)->level, CHECK_PASS);
-        assert_string_equal(judge(j, b, 1)->value, "as before");
+        assert_int_equal(judge(saved, b, 1)->level, CHECK_PASS);
+        assert_string_equal(judge(saved, b, 1)->value, "as before");
         assert_int_equal(report.v[0].count[CHECK_PASS], NODES);
         pair_book_free(b);
-        json_decref(j);
 }
 
-TEST_WITH(NULL, drop_nodes, a_fact_that_has_changed_is_told_with_then_and_now)
+TEST_WITH(set_up, tear_down, a_fact_that_has_changed_is_told_with_then_and_now)
 {
-        json_t *j;
-
-        make_nodes();
-        j = make_base();
         set_fact(2, 0, "6.1.9");
-        assert_string_equal(judge(j, NULL, 2)->cause,
+        assert_string_equal(judge(saved, NULL, 2)->cause,
                             "gpu003 is not as in the baseline: kernel 6.1.9, was 6.1.0");
         assert_int_equal(report.v[0].of[2].level, CHECK_WARN);
         assert_int_equal(report.v[0].count[CHECK_PASS], NODES - 1);
-        json_decref(j);
 }
 
 TEST_WITH(NULL, drop_nodes, a_size_is_told_as_in_the_table)
@@ -177,42 +180,35 @@ TEST_WITH(NULL, drop_nodes, a_fact_without_a_value_now_is_not_as_before)
         json_decref(j);
 }
 
-TEST_WITH(NULL, drop_nodes, a_node_with_less_bandwidth_is_told_without_the_peers)
+TEST_WITH(set_up, tear_down, a_node_with_less_bandwidth_is_told_without_the_peers)
 {
         struct pair_book *b;
-        json_t *j;
 
-        make_nodes();
-        j = make_base();
-        b = measure_all(j, 1, 1, 0.6 * 117.5e6);
-        assert_string_equal(judge(j, b, 1)->value, "bandwidth 564 Mbit/s, was 940 Mbit/s");
+        b = measure_all(saved, 1, 1, 0.6 * 117.5e6);
+        assert_string_equal(judge(saved, b, 1)->value, "bandwidth 564 Mbit/s, was 940 Mbit/s");
         assert_int_equal(report.v[0].count[CHECK_WARN], 1);
         pair_book_free(b);
-        json_decref(j);
 }
 
-TEST_WITH(NULL, drop_nodes, a_pair_with_less_bandwidth_is_told_at_both_ends)
+TEST_WITH(set_up, tear_down, a_pair_with_less_bandwidth_is_told_at_both_ends)
 {
         struct pair_book *b;
-        json_t *j, *pair;
+        json_t *pair;
         size_t ends[2] = { 0 };
 
-        make_nodes();
-        j = make_base();
-        pair = json_array_get(json_object_get(j, "pairs"), 0);
+        pair = json_array_get(json_object_get(saved, "pairs"), 0);
         for (size_t i = 0; i < NODES; i++) {
                 if (!strcmp(names[i], json_string_value(json_object_get(pair, "a"))))
                         ends[0] = i;
                 if (!strcmp(names[i], json_string_value(json_object_get(pair, "b"))))
                         ends[1] = i;
         }
-        b = measure_all(j, ends[0], ends[1], 0.6 * 117.5e6);
-        assert_non_null(strstr(judge(j, b, ends[0])->value, " 564 Mbit/s, was 940 Mbit/s"));
+        b = measure_all(saved, ends[0], ends[1], 0.6 * 117.5e6);
+        assert_non_null(strstr(judge(saved, b, ends[0])->value, " 564 Mbit/s, was 940 Mbit/s"));
         assert_int_equal(strncmp(report.v[0].of[ends[0]].value, "link gpu", 8), 0);
         assert_string_equal(report.v[0].of[ends[0]].value, report.v[0].of[ends[1]].value);
         assert_int_equal(report.v[0].count[CHECK_WARN], 2);
         pair_book_free(b);
-        json_decref(j);
 }
 
 TEST(a_pair_is_measured_again_before_it_is_told)
@@ -241,16 +237,11 @@ TEST(a_pair_is_measured_again_before_it_is_told)
         pair_book_free(b);
 }
 
-TEST_WITH(NULL, drop_nodes, a_node_that_is_new_is_not_run)
+TEST_WITH(set_up, tear_down, a_node_that_is_new_is_not_run)
 {
-        json_t *j;
-
-        make_nodes();
-        j = make_base();
-        json_object_del(json_object_get(j, "nodes"), "gpu004");
-        assert_int_equal(judge(j, NULL, 3)->level, CHECK_NOT_RUN);
-        assert_string_equal(judge(j, NULL, 3)->cause, "the baseline does not have the node");
-        json_decref(j);
+        json_object_del(json_object_get(saved, "nodes"), "gpu004");
+        assert_int_equal(judge(saved, NULL, 3)->level, CHECK_NOT_RUN);
+        assert_string_equal(judge(saved, NULL, 3)->cause, "the baseline does not have the node");
 }
 
 static void expect_refused(const char *text, const char *why)

@@ -47,6 +47,13 @@ static void drop_peers(void)
 {
         check_report_finish(&report);
         free(pairs);
+        pairs = NULL;
+}
+
+static int tear_down(void **state UNUSED)
+{
+        drop_peers();
+        return 0;
 }
 
 static const struct check_result *judge(size_t node)
@@ -63,16 +70,15 @@ static size_t count_failed(void)
         return report.v[0].count[CHECK_FAIL];
 }
 
-TEST(peers_that_answer_pass)
+TEST_WITH(NULL, tear_down, peers_that_answer_pass)
 {
         make_peers(NODES);
         assert_int_equal(judge(3)->level, CHECK_PASS);
         assert_string_equal(judge(3)->value, "5 peers");
         assert_int_equal(report.v[0].count[CHECK_PASS], NODES);
-        drop_peers();
 }
 
-TEST(a_node_that_no_peer_reaches_is_named_alone)
+TEST_WITH(NULL, tear_down, a_node_that_no_peer_reaches_is_named_alone)
 {
         make_peers(NODES);
         for (size_t i = 0; i < n_pairs; i++)
@@ -81,10 +87,9 @@ TEST(a_node_that_no_peer_reaches_is_named_alone)
         assert_int_equal(count_failed(), 1);
         assert_string_equal(judge(6)->cause,
                             "n7: none of 5 peers reaches 10.0.0.7: refused, as a firewall may do");
-        drop_peers();
 }
 
-TEST(a_node_that_reaches_no_peer_is_named_alone)
+TEST_WITH(NULL, tear_down, a_node_that_reaches_no_peer_is_named_alone)
 {
         make_peers(NODES);
         for (size_t i = 0; i < n_pairs; i++)
@@ -92,10 +97,9 @@ TEST(a_node_that_reaches_no_peer_is_named_alone)
                         pairs[i].result.error = EHOSTUNREACH;
         assert_int_equal(count_failed(), 1);
         assert_string_equal(judge(6)->value, "reaches none of 5 peers: no route");
-        drop_peers();
 }
 
-TEST(a_node_that_is_cut_off_is_named_alone)
+TEST_WITH(NULL, tear_down, a_node_that_is_cut_off_is_named_alone)
 {
         make_peers(NODES);
         for (size_t i = 0; i < n_pairs; i++)
@@ -103,10 +107,9 @@ TEST(a_node_that_is_cut_off_is_named_alone)
                         pairs[i].result.error = ETIMEDOUT;
         assert_int_equal(count_failed(), 1);
         assert_int_equal(judge(6)->level, CHECK_FAIL);
-        drop_peers();
 }
 
-TEST(of_a_single_connection_both_ends_are_named)
+TEST_WITH(NULL, tear_down, of_a_single_connection_both_ends_are_named)
 {
         make_peers(NODES);
         pairs[0].result.error = ETIMEDOUT;
@@ -118,10 +121,9 @@ TEST(of_a_single_connection_both_ends_are_named)
         make_peers(2);
         pairs[0].result.error = ECONNRESET;
         assert_int_equal(count_failed(), 2);
-        drop_peers();
 }
 
-TEST(what_was_not_tried_is_not_run)
+TEST_WITH(NULL, tear_down, what_was_not_tried_is_not_run)
 {
         make_peers(3);
         for (size_t i = 0; i < n_pairs; i++)
@@ -134,10 +136,9 @@ TEST(what_was_not_tried_is_not_run)
         make_peers(1);
         assert_int_equal(judge(0)->level, CHECK_NOT_RUN);
         assert_string_equal(judge(0)->cause, "there is no other node to reach");
-        drop_peers();
 }
 
-TEST(a_node_that_listens_while_no_peer_does_is_told_so)
+TEST_WITH(NULL, tear_down, a_node_that_listens_while_no_peer_does_is_told_so)
 {
         make_peers(3);
         for (size_t i = 0; i < n_pairs; i++)
@@ -145,11 +146,10 @@ TEST(a_node_that_listens_while_no_peer_does_is_told_so)
         refusals[0] = refusals[2] = "cannot open a port: Too many open files";
         assert_int_equal(judge(1)->level, CHECK_NOT_RUN);
         assert_string_equal(judge(1)->cause, "no peer could be tried");
-        drop_peers();
 }
 
 /* As of the ring and of a measurement. */
-TEST(two_tries_of_a_pair_are_one_connection)
+TEST_WITH(NULL, tear_down, two_tries_of_a_pair_are_one_connection)
 {
         size_t from, to;
 
@@ -169,10 +169,9 @@ TEST(two_tries_of_a_pair_are_one_connection)
         pairs = xrealloc(pairs, n_pairs + 1, sizeof(*pairs));
         pairs[n_pairs++] = pairs[0];
         assert_int_equal(strncmp(judge(to)->value, "none of 5 peers reaches", 23), 0);
-        drop_peers();
 }
 
-TEST(of_two_equal_ends_one_may_be_left_out)
+TEST_WITH(NULL, tear_down, of_two_equal_ends_one_may_be_left_out)
 {
         static const struct peer_blame one = { NULL };
 
@@ -187,10 +186,9 @@ TEST(of_two_equal_ends_one_may_be_left_out)
         how = &one;
         assert_int_equal(count_failed(), 1);
         assert_int_equal(judge(1)->level, CHECK_FAIL);
-        drop_peers();
 }
 
-TEST(a_node_that_is_new_is_to_blame_first)
+TEST_WITH(NULL, tear_down, a_node_that_is_new_is_to_blame_first)
 {
         bool is_new[NODES] = { 0 };
         const struct peer_blame blame = { is_new };
@@ -201,7 +199,6 @@ TEST(a_node_that_is_new_is_to_blame_first)
         how = &blame;
         assert_int_equal(count_failed(), 1);
         assert_int_equal(judge(MIN(pairs[0].from, pairs[0].to))->level, CHECK_FAIL);
-        drop_peers();
 }
 
 TEST(without_any_connection_all_nodes_fail)

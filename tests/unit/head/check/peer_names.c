@@ -20,7 +20,7 @@ static bool answered[NODES];
 static struct check_names *names;
 
 /* Nodes gpu1 ... with addresses 10.0.0.1 ... and fd00::1 ..., of which each knows all names. */
-static void make_nodes(void)
+static int make_nodes(void **state UNUSED)
 {
         size_t all[NODES];
 
@@ -36,6 +36,7 @@ static void make_nodes(void)
                 all[i] = i;
         }
         names = peer_names_choose(&hosts, all, NODES, 7);
+        return 0;
 }
 
 static void answer_all(void)
@@ -78,9 +79,8 @@ static const struct check_fact *settle(size_t node)
         return &facts[node].facts[2];
 }
 
-TEST_WITH(NULL, drop_nodes, each_node_looks_up_some_others)
+TEST_WITH(make_nodes, drop_nodes, each_node_looks_up_some_others)
 {
-        make_nodes();
         for (size_t i = 0; i < NODES; i++) {
                 assert_int_equal(names[i].n, 4);
                 for (uint32_t k = 0; k < names[i].n; k++) {
@@ -93,9 +93,8 @@ TEST_WITH(NULL, drop_nodes, each_node_looks_up_some_others)
         assert_string_equal(settle(0)->value, "4 names");
 }
 
-TEST_WITH(NULL, drop_nodes, addresses_and_this_machine_are_not_looked_up)
+TEST_WITH(make_nodes, drop_nodes, addresses_and_this_machine_are_not_looked_up)
 {
-        make_nodes();
         peer_names_free(names, NODES);
         for (size_t i = 1; i < NODES; i++) {
                 free(hosts.v[i].name);
@@ -113,7 +112,7 @@ TEST(a_name_without_an_address_and_a_wrong_one_are_told)
 {
         CLEANUP(free_textp) char *want = NULL;
 
-        make_nodes();
+        make_nodes(NULL);
         answer_all();
         want = xasprintf("no address of %s", peer_of(2, 1));
         snprintf(answer(2, 1)->value, CHECK_VALUE, "none");
@@ -121,7 +120,7 @@ TEST(a_name_without_an_address_and_a_wrong_one_are_told)
         assert_string_equal(facts[3].facts[2].value, "4 names");
         drop_nodes(NULL);
 
-        make_nodes();
+        make_nodes(NULL);
         answer_all();
         free(want);
         want = xasprintf("a wrong address of %s: 127.0.1.1, and 1 more", peer_of(2, 0));
@@ -131,9 +130,8 @@ TEST(a_name_without_an_address_and_a_wrong_one_are_told)
         drop_nodes(NULL);
 }
 
-TEST_WITH(NULL, drop_nodes, one_right_address_of_several_is_enough)
+TEST_WITH(make_nodes, drop_nodes, one_right_address_of_several_is_enough)
 {
-        make_nodes();
         answer_all();
         for (uint32_t k = 0; k < names[2].n; k++) {
                 size_t peer = strtoul(names[2].v[k].fact + 5, NULL, 10);
@@ -147,9 +145,8 @@ TEST_WITH(NULL, drop_nodes, one_right_address_of_several_is_enough)
         assert_string_equal(settle(2)->value, "4 names");
 }
 
-TEST_WITH(NULL, drop_nodes, names_that_no_node_finds_are_aliases)
+TEST_WITH(make_nodes, drop_nodes, names_that_no_node_finds_are_aliases)
 {
-        make_nodes();
         answer_all();
         for (size_t i = 0; i < NODES; i++)
                 for (uint32_t k = 0; k < names[i].n; k++)
@@ -158,9 +155,8 @@ TEST_WITH(NULL, drop_nodes, names_that_no_node_finds_are_aliases)
         assert_string_equal(facts[0].facts[2].problem, "no node knows another one by its name");
 }
 
-TEST_WITH(NULL, drop_nodes, a_node_asked_later_is_judged_by_the_answers_before)
+TEST_WITH(make_nodes, drop_nodes, a_node_asked_later_is_judged_by_the_answers_before)
 {
-        make_nodes();
         answer_all();
         answered[5] = false;
         for (uint32_t k = 0; k < names[5].n; k++)
@@ -172,9 +168,8 @@ TEST_WITH(NULL, drop_nodes, a_node_asked_later_is_judged_by_the_answers_before)
         assert_int_equal(facts[0].n_facts, 3);
 }
 
-TEST_WITH(NULL, drop_nodes, what_was_not_found_in_time_does_not_count)
+TEST_WITH(make_nodes, drop_nodes, what_was_not_found_in_time_does_not_count)
 {
-        make_nodes();
         answer_all();
         for (uint32_t k = 0; k < names[1].n; k++) {
                 *answer(1, k)->value = '\0';
@@ -205,9 +200,8 @@ static size_t count_wrong(void)
         return n;
 }
 
-TEST_WITH(NULL, drop_nodes, an_address_that_all_nodes_tell_is_translated)
+TEST_WITH(make_nodes, drop_nodes, an_address_that_all_nodes_tell_is_translated)
 {
-        make_nodes();
         answer_all();
         tell_all(3, "203.0.113.7");
         assert_int_equal(count_wrong(), 0);
@@ -218,7 +212,7 @@ TEST(an_address_of_this_machine_or_of_another_node_is_not)
         static const char *const wrong[] = { "127.0.1.1", "::1", "10.0.0.2", "10.7.7.7 fd00::1" };
 
         for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
-                make_nodes();
+                make_nodes(NULL);
                 answer_all();
                 tell_all(3, wrong[i]);
                 assert_int_equal(count_wrong(), 4);
