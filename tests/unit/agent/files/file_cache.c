@@ -19,6 +19,8 @@
 #include "lib/unit.h"
 
 static char *home;
+static struct pushed why; /* of the last call */
+static uint32_t holder;
 
 /* What some file systems lack: these stand before libc's. */
 static bool no_locks;
@@ -135,14 +137,14 @@ static struct file_cache open_stash(const char *run, uint32_t node, const char *
         return s;
 }
 
-static int put(struct file_cache *s, uint64_t offset, const char *text, struct pushed *why)
+static int put(struct file_cache *s, uint64_t offset, const char *text)
 {
         struct push_chunk c = { .entry = s->missing[s->at],
                                 .offset = offset,
                                 .data = (const unsigned char *)text,
                                 .len = strlen(text) };
 
-        return file_cache_put(s, &c, why);
+        return file_cache_put(s, &c, &why);
 }
 
 static void has(const struct file_cache *s, const char *name, const char *text)
@@ -167,15 +169,13 @@ static char *content_of(const struct file_cache *s)
 TEST_WITH(setup, teardown, twins_are_fetched_once)
 {
         struct file_cache s = open_stash("run", 0, "hello");
-        struct pushed why;
-        uint32_t holder;
         char *left;
 
         assert_int_equal(file_cache_look(&s, false, &holder, &why), 0);
         assert_int_equal(s.n_missing, 1);
         assert_false(file_cache_complete(&s));
-        assert_int_equal(put(&s, 0, "he", &why), 0);
-        assert_int_equal(put(&s, 2, "llo", &why), 0);
+        assert_int_equal(put(&s, 0, "he"), 0);
+        assert_int_equal(put(&s, 2, "llo"), 0);
         assert_true(file_cache_complete(&s));
         assert_int_equal(file_cache_finish(&s, &why), 0);
         assert_string_equal(why.folder, s.tree);
@@ -188,13 +188,11 @@ TEST_WITH(setup, teardown, twins_are_fetched_once)
 TEST_WITH(setup, teardown, a_wrong_content_is_never_stored)
 {
         struct file_cache s = open_stash("run", 0, "hello");
-        struct pushed why;
-        uint32_t holder;
         char *path;
 
         assert_int_equal(file_cache_look(&s, false, &holder, &why), 0);
         path = xasprintf("%s/a", s.tree);
-        assert_int_equal(put(&s, 0, "hellO", &why), -EBADMSG);
+        assert_int_equal(put(&s, 0, "hellO"), -EBADMSG);
         assert_int_equal(why.error, EBADMSG);
         assert_int_not_equal(access(path, F_OK), 0);
         free(path);
@@ -205,29 +203,25 @@ TEST_WITH(setup, teardown, pieces_that_do_not_fit_are_refused)
 {
         struct file_cache s = open_stash("run", 0, "hello");
         struct push_chunk other = { .entry = 1, .data = (const unsigned char *)"x", .len = 1 };
-        struct pushed why;
-        uint32_t holder;
 
         assert_int_equal(file_cache_look(&s, false, &holder, &why), 0);
         assert_int_equal(file_cache_put(&s, &other, &why), -EPROTO);
-        assert_int_equal(put(&s, 1, "h", &why), -EPROTO);
-        assert_int_equal(put(&s, 0, "hello!", &why), -EPROTO);
-        assert_int_equal(put(&s, 0, "", &why), -EPROTO);
-        assert_int_equal(put(&s, 0, "hel", &why), 0);
-        assert_int_equal(put(&s, 0, "hel", &why), -EPROTO);
+        assert_int_equal(put(&s, 1, "h"), -EPROTO);
+        assert_int_equal(put(&s, 0, "hello!"), -EPROTO);
+        assert_int_equal(put(&s, 0, ""), -EPROTO);
+        assert_int_equal(put(&s, 0, "hel"), 0);
+        assert_int_equal(put(&s, 0, "hel"), -EPROTO);
         file_cache_close(&s, NULL);
 }
 
 TEST_WITH(setup, teardown, who_shares_the_folder_waits_for_the_first)
 {
         struct file_cache one = open_stash("run", 4, "hello"), two = open_stash("run", 9, "hello");
-        struct pushed why;
-        uint32_t holder;
 
         assert_int_equal(file_cache_look(&one, false, &holder, &why), 0);
         assert_int_equal(file_cache_look(&two, false, &holder, &why), FILE_CACHE_SHARED);
         assert_int_equal(holder, 4);
-        assert_int_equal(put(&one, 0, "hello", &why), 0);
+        assert_int_equal(put(&one, 0, "hello"), 0);
         assert_int_equal(file_cache_finish(&one, &why), 0);
         assert_int_equal(file_cache_look(&two, true, &holder, &why), 0);
         assert_true(file_cache_complete(&two));
@@ -240,13 +234,11 @@ TEST_WITH(setup, teardown, who_shares_the_folder_waits_for_the_first)
 TEST_WITH(setup, teardown, what_is_kept_is_found_and_what_was_changed_is_not)
 {
         struct file_cache s = open_stash("run", 0, "hello");
-        struct pushed why;
         CLEANUP(free_textp) char *path = NULL, *keep = NULL;
-        uint32_t holder;
 
         s.offer.keep = 1;
         assert_int_equal(file_cache_look(&s, false, &holder, &why), 0);
-        assert_int_equal(put(&s, 0, "hello", &why), 0);
+        assert_int_equal(put(&s, 0, "hello"), 0);
         assert_int_equal(file_cache_finish(&s, &why), 0);
         path = xasprintf("%s/a", s.tree);
         keep = xasprintf("%s/%s.keep", s.root, s.id);
@@ -262,7 +254,7 @@ TEST_WITH(setup, teardown, what_is_kept_is_found_and_what_was_changed_is_not)
         s = open_stash("run3", 0, "hello");
         assert_int_equal(file_cache_look(&s, false, &holder, &why), 0);
         assert_int_equal(s.n_missing, 1);
-        assert_int_equal(put(&s, 0, "hello", &why), 0);
+        assert_int_equal(put(&s, 0, "hello"), 0);
         assert_int_equal(file_cache_finish(&s, &why), 0);
         has(&s, "a", "hello");
         assert_int_equal(unlink(keep), 0);
@@ -272,13 +264,11 @@ TEST_WITH(setup, teardown, what_is_kept_is_found_and_what_was_changed_is_not)
 TEST_WITH(setup, teardown, files_of_ranks_stay)
 {
         struct file_cache s = open_stash("run", 0, "hello");
-        struct pushed why;
         char *path, *left, *root, *tree, *want;
-        uint32_t holder;
         int fd;
 
         assert_int_equal(file_cache_look(&s, false, &holder, &why), 0);
-        assert_int_equal(put(&s, 0, "hello", &why), 0);
+        assert_int_equal(put(&s, 0, "hello"), 0);
         assert_int_equal(file_cache_finish(&s, &why), 0);
         root = xstrdup(s.root);
         path = xasprintf("%s/d/result", s.tree);
@@ -306,12 +296,10 @@ TEST_WITH(setup, teardown, files_of_ranks_stay)
 TEST_WITH(setup, teardown, what_cannot_be_removed_is_told_and_used_again)
 {
         struct file_cache s = open_stash("run", 0, "hello");
-        struct pushed why;
         char *left, *want;
-        uint32_t holder;
 
         assert_int_equal(file_cache_look(&s, false, &holder, &why), 0);
-        assert_int_equal(put(&s, 0, "hello", &why), 0);
+        assert_int_equal(put(&s, 0, "hello"), 0);
         assert_int_equal(file_cache_finish(&s, &why), 0);
         want = xasprintf("remains of pushed files are left in %s: cannot remove all: %s", s.root,
                          strerror(EIO));
@@ -331,13 +319,11 @@ TEST_WITH(setup, teardown, what_cannot_be_removed_is_told_and_used_again)
 TEST_WITH(setup, teardown, files_of_a_dead_agent_are_removed)
 {
         struct file_cache s = open_stash("run", 0, "hello");
-        struct pushed why;
-        uint32_t holder;
 
         assert_int_equal(file_cache_look(&s, false, &holder, &why), 0);
-        assert_int_equal(put(&s, 0, "he", &why), 0);
+        assert_int_equal(put(&s, 0, "he"), 0);
         assert_null(file_cache_abandoned(s.root, s.id, "run")); /* it lives: nothing happens */
-        assert_int_equal(put(&s, 2, "llo", &why), 0);
+        assert_int_equal(put(&s, 2, "llo"), 0);
         s.lock = fd_close(s.lock); /* as the kernel would */
         s.owner = fd_close(s.owner);
         assert_null(file_cache_abandoned(s.root, s.id, "run"));
@@ -348,7 +334,6 @@ TEST_WITH(setup, teardown, files_of_a_dead_agent_are_removed)
 TEST_WITH(setup, teardown, no_place_is_a_failure_with_its_name)
 {
         CLEANUP(free_textp) char *file = xasprintf("%s/hnlaunch", home);
-        struct pushed why;
         int fd = open(file, O_WRONLY | O_CREAT, 0600);
 
         assert_true(fd >= 0);
@@ -372,15 +357,13 @@ TEST_WITH(setup, teardown, folders_that_another_job_removed_are_made_again)
 {
         CLEANUP(free_textp) char *folder = cache_dir(0);
         struct file_cache s = open_stash("run", 0, "hello");
-        struct pushed why;
-        uint32_t holder;
 
         assert_int_equal(cache_dir_open(folder, false, "w", &why), 0);
         remove_folder(folder, "file");
         remove_folder(folder, "");
         assert_int_equal(file_cache_look(&s, false, &holder, &why), 0);
         remove_folder(s.root, "file");
-        assert_int_equal(put(&s, 0, "hello", &why), 0);
+        assert_int_equal(put(&s, 0, "hello"), 0);
         assert_int_equal(file_cache_finish(&s, &why), 0);
         has(&s, "d/twin", "hello");
         file_cache_close(&s, NULL);
@@ -390,12 +373,10 @@ TEST_WITH(setup, teardown, folders_that_another_job_removed_are_made_again)
 TEST_WITH(setup, teardown, a_content_that_loses_its_name_gets_it_back)
 {
         struct file_cache one = open_stash("run", 0, "hello"), two = open_stash("run2", 0, "hello");
-        struct pushed why;
-        uint32_t holder;
         char *content;
 
         assert_int_equal(file_cache_look(&one, false, &holder, &why), 0);
-        assert_int_equal(put(&one, 0, "hello", &why), 0);
+        assert_int_equal(put(&one, 0, "hello"), 0);
         assert_int_equal(file_cache_finish(&one, &why), 0);
         assert_int_equal(file_cache_look(&two, false, &holder, &why), 0);
         assert_true(file_cache_complete(&two));
@@ -413,12 +394,10 @@ TEST_WITH(setup, teardown, a_content_with_all_its_links_is_copied)
 {
         struct file_cache one = open_stash("run", 0, "hello"), two = FILE_CACHE_INIT;
         struct push_offer other = offer("run2", 0, "hello");
-        struct pushed why;
-        uint32_t holder;
 
         links_left = 3; /* one is its name */
         assert_int_equal(file_cache_look(&one, false, &holder, &why), 0);
-        assert_int_equal(put(&one, 0, "hello", &why), 0);
+        assert_int_equal(put(&one, 0, "hello"), 0);
         assert_int_equal(file_cache_finish(&one, &why), 0);
         other.manifest.v[1].mode = 0700; /* so it is another folder, with the same files */
         file_cache_offer(&two, &other);
@@ -426,7 +405,7 @@ TEST_WITH(setup, teardown, a_content_with_all_its_links_is_copied)
         assert_int_equal(file_cache_look(&two, false, &holder, &why), 0);
         assert_string_equal(one.root, two.root);
         assert_int_equal(two.n_missing, 1);
-        assert_int_equal(put(&two, 0, "hello", &why), 0);
+        assert_int_equal(put(&two, 0, "hello"), 0);
         assert_int_equal(file_cache_finish(&two, &why), 0);
         has(&one, "d/twin", "hello");
         has(&two, "d/twin", "hello");
@@ -439,8 +418,6 @@ TEST_WITH(setup, teardown, a_content_with_all_its_links_is_copied)
 TEST_WITH(setup, teardown, a_lock_that_was_removed_is_worth_nothing)
 {
         struct file_cache one = open_stash("run", 0, "hello"), two = open_stash("run2", 0, "hello");
-        struct pushed why;
-        uint32_t holder;
         char *lock;
 
         assert_int_equal(file_cache_look(&one, false, &holder, &why), 0);
@@ -448,7 +425,7 @@ TEST_WITH(setup, teardown, a_lock_that_was_removed_is_worth_nothing)
         assert_int_equal(unlink(lock), 0);
         free(lock);
         assert_int_equal(file_cache_look(&two, true, &holder, &why), 0);
-        assert_int_equal(put(&two, 0, "hello", &why), 0);
+        assert_int_equal(put(&two, 0, "hello"), 0);
         assert_int_equal(file_cache_finish(&two, &why), 0);
         file_cache_close(&one, NULL);
         has(&two, "a", "hello");
@@ -459,7 +436,6 @@ TEST_WITH(setup, teardown, a_lock_that_was_removed_is_worth_nothing)
 TEST_WITH(setup, teardown, a_place_without_locks_is_passed_over)
 {
         CLEANUP(free_textp) char *folder = cache_dir(0);
-        struct pushed why;
 
         no_locks = true;
         assert_int_equal(cache_dir_open(folder, false, "w", &why), -ENOLCK);
@@ -475,7 +451,6 @@ TEST_WITH(setup, teardown, a_place_without_locks_is_passed_over)
 TEST_WITH(setup, teardown, nothing_is_written_into_a_folder_of_others)
 {
         char *elsewhere = xasprintf("%s/elsewhere", home), *folder = xasprintf("%s/link", home);
-        struct pushed why;
 
         assert_int_equal(mkdir(elsewhere, 0700), 0);
         assert_int_equal(symlink(elsewhere, folder), 0);
@@ -508,11 +483,9 @@ static struct file_cache open_staged(const char *run, uint32_t node, bool full)
 static void stage(const char *run)
 {
         struct file_cache s = open_staged(run, 0, true);
-        struct pushed why;
-        uint32_t holder;
 
         assert_int_equal(file_cache_look(&s, false, &holder, &why), 0);
-        assert_int_equal(put(&s, 0, "hello", &why), 0);
+        assert_int_equal(put(&s, 0, "hello"), 0);
         assert_int_equal(file_cache_finish(&s, &why), 0);
         has(&s, "d/twin", "hello");
         file_cache_close(&s, NULL);
@@ -534,9 +507,7 @@ static void remove_staged(void)
 TEST_WITH(setup, teardown, a_staged_folder_is_found_by_its_hash)
 {
         struct file_cache s = open_staged("run", 0, false);
-        struct pushed why;
         struct stat st;
-        uint32_t holder;
 
         assert_int_equal(file_cache_look(&s, false, &holder, &why), FILE_CACHE_UNKNOWN);
         file_cache_close(&s, NULL);
@@ -557,8 +528,6 @@ TEST_WITH(setup, teardown, a_staged_folder_in_use_is_not_removed)
         const struct stage_order all = { .remove = 1, .limit = 1, .max_age_s = 1 };
         struct file_cache s;
         struct staged left;
-        struct pushed why;
-        uint32_t holder;
 
         stage("run");
         s = open_staged("run2", 0, false);
@@ -606,8 +575,6 @@ static void lose_a_file(void)
 TEST_WITH(setup, teardown, a_staged_folder_that_has_lost_a_file_is_made_whole)
 {
         struct file_cache s;
-        struct pushed why;
-        uint32_t holder;
 
         stage("run");
         lose_a_file();
@@ -646,8 +613,6 @@ static void write_in_copy(const char *name)
 static void assert_whole(const char *run)
 {
         struct file_cache s = open_staged(run, 0, false);
-        struct pushed why;
-        uint32_t holder;
 
         assert_int_equal(file_cache_look(&s, false, &holder, &why), 0);
         has(&s, "a", "hello");
@@ -706,8 +671,6 @@ TEST_WITH(setup, teardown, a_copy_with_files_of_ranks_is_replaced)
 TEST_WITH(setup, teardown, the_place_is_locked_while_it_is_used)
 {
         struct file_cache s;
-        struct pushed why;
-        uint32_t holder;
         int fd;
 
         stage("run");
@@ -725,11 +688,9 @@ TEST_WITH(setup, teardown, the_place_is_locked_while_it_is_used)
 TEST_WITH(setup, teardown, an_unfinished_folder_goes_with_the_next_start)
 {
         struct file_cache s = open_staged("run", 0, true);
-        struct pushed why;
-        uint32_t holder;
 
         assert_int_equal(file_cache_look(&s, false, &holder, &why), 0);
-        assert_int_equal(put(&s, 0, "he", &why), 0);
+        assert_int_equal(put(&s, 0, "he"), 0);
         s.lock = fd_close(s.lock); /* as the kernel would */
         s.owner = fd_close(s.owner);
         assert_int_equal(access(s.tree, F_OK), 0);
@@ -746,7 +707,6 @@ TEST_WITH(setup, teardown, another_python_is_told_and_the_same_is_read_once)
         static const char text[] = "a Python";
         char *path = xasprintf("%s/python", home), *note = xasprintf("%s/id.python", home);
         struct push_python python = { .path = path, .size = strlen(text) };
-        struct pushed why;
         FILE *f = fopen(path, "w");
 
         assert_non_null(f);

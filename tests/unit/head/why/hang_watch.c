@@ -4,11 +4,17 @@
 
 #include "lib/unit.h"
 
-TEST(a_look_is_due_after_silence_and_then_more_rarely)
-{
-        struct hang_watch w;
+static struct hang_watch w;
 
+/* Looks after 100 ms of silence, at 1000 ms. */
+static int begin(void **state UNUSED)
+{
         hang_watch_begin(&w, 100, 1000);
+        return 0;
+}
+
+TEST_WITH(begin, NULL, a_look_is_due_after_silence_and_then_more_rarely)
+{
         assert_false(hang_watch_due(&w, 1099, 0));
         assert_true(hang_watch_due(&w, 1100, 0));
         assert_false(hang_watch_due(&w, 1199, 0));
@@ -21,22 +27,16 @@ TEST(a_look_is_due_after_silence_and_then_more_rarely)
         assert_true(hang_watch_due(&w, 1600, 0));
 }
 
-TEST(what_ranks_got_from_each_other_is_life)
+TEST_WITH(begin, NULL, what_ranks_got_from_each_other_is_life)
 {
-        struct hang_watch w;
-
-        hang_watch_begin(&w, 100, 1000);
         assert_false(hang_watch_due(&w, 1090, 3));
         assert_false(hang_watch_due(&w, 1180, 3));
         assert_true(hang_watch_due(&w, 1190, 3));
         assert_false(hang_watch_due(&w, 1400, 4));
 }
 
-TEST(a_hang_is_told_once)
+TEST_WITH(begin, NULL, a_hang_is_told_once)
 {
-        struct hang_watch w;
-
-        hang_watch_begin(&w, 100, 1000);
         assert_true(hang_watch_due(&w, 1100, 0));
         assert_false(hang_watch_stands(&w, 0));
         assert_true(hang_watch_found(&w, 0, true));
@@ -52,11 +52,8 @@ TEST(a_hang_is_told_once)
         assert_true(hang_watch_found(&w, 0, true));
 }
 
-TEST(words_about_an_ordered_dump_are_no_life)
+TEST_WITH(begin, NULL, words_about_an_ordered_dump_are_no_life)
 {
-        struct hang_watch w;
-
-        hang_watch_begin(&w, 100, 1000);
         assert_true(hang_watch_due(&w, 1100, 0));
         w.dumping = true;
         hang_watch_output(&w);
@@ -67,11 +64,8 @@ TEST(words_about_an_ordered_dump_are_no_life)
         assert_false(hang_watch_stands(&w, 0));
 }
 
-TEST(a_look_that_was_asked_for_finds_and_tells_nothing)
+TEST_WITH(begin, NULL, a_look_that_was_asked_for_finds_and_tells_nothing)
 {
-        struct hang_watch w;
-
-        hang_watch_begin(&w, 100, 1000);
         assert_false(hang_watch_found(&w, 0, false));
         hang_watch_alive(&w);
         hang_watch_ask(&w, 1050, 0);
@@ -91,8 +85,6 @@ TEST(a_look_that_was_asked_for_finds_and_tells_nothing)
 
 TEST(without_looks_of_its_own_one_may_be_asked_for)
 {
-        struct hang_watch w;
-
         hang_watch_begin(&w, 0, 1000);
         hang_watch_alive(&w);
         hang_watch_ask(&w, 1050, 7);
@@ -101,11 +93,8 @@ TEST(without_looks_of_its_own_one_may_be_asked_for)
         assert_false(hang_watch_stands(&w, 8));
 }
 
-TEST(life_during_the_look_is_no_hang)
+TEST_WITH(begin, NULL, life_during_the_look_is_no_hang)
 {
-        struct hang_watch w;
-
-        hang_watch_begin(&w, 100, 1000);
         assert_true(hang_watch_due(&w, 1100, 0));
         assert_false(hang_watch_found(&w, 1, true));
         hang_watch_alive(&w);
@@ -118,11 +107,8 @@ TEST(life_during_the_look_is_no_hang)
         assert_false(hang_watch_found(&w, 1, false));
 }
 
-TEST(a_look_at_the_attempt_before_tells_nothing)
+TEST_WITH(begin, NULL, a_look_at_the_attempt_before_tells_nothing)
 {
-        struct hang_watch w;
-
-        hang_watch_begin(&w, 100, 1000);
         assert_true(hang_watch_due(&w, 1100, 0));
         hang_watch_begin(&w, 100, 1150);
         assert_false(hang_watch_found(&w, 0, true));
@@ -130,17 +116,12 @@ TEST(a_look_at_the_attempt_before_tells_nothing)
 
 TEST(zero_is_never)
 {
-        struct hang_watch w;
-
         hang_watch_begin(&w, 0, 1000);
         assert_false(hang_watch_due(&w, 1000000, 0));
 }
 
-TEST(silence_counts_from_the_last_sign)
+TEST_WITH(begin, NULL, silence_counts_from_the_last_sign)
 {
-        struct hang_watch w;
-
-        hang_watch_begin(&w, 100, 1000);
         assert_false(hang_watch_due(&w, 1099, 0));
         assert_false(hang_watch_is_silent(&w, 1099));
         assert_true(hang_watch_is_silent(&w, 1100));

@@ -63,20 +63,31 @@ static void expect_text(int who, const char *part)
         buf_clear(&clients[who].said);
 }
 
+/* Of the ranks 0 to @n - 1. */
+static void expect_each(int n, const char *want)
+{
+        for (int i = 0; i < n; i++)
+                expect(i, want);
+}
+
+static void meet_each(int n, uint32_t tag, uint8_t op, uint32_t n_members, const char *value)
+{
+        for (int i = 0; i < n; i++)
+                meet(i, tag, op, n_members, value);
+}
+
 /* --- together --------------------------------------------------------------------------------- */
 
 TEST_WITH(set_up_ranks, tear_down, a_node_comes_with_one_message_and_is_answered_with_one)
 {
         uint64_t down = came_down(0);
 
-        for (int i = 0; i < 4; i++)
-                meet(i, 1, STORE_BARRIER, 4, "");
+        meet_each(4, 1, STORE_BARRIER, 4, "");
         assert_int_equal(sent(STORE_BARRIER), 0);
         relays_settle(rs);
         assert_int_equal(sent(STORE_BARRIER), 1);
         assert_int_equal(came_down(0), down + 1);
-        for (int i = 0; i < 4; i++)
-                expect(i, "1 ok");
+        expect_each(4, "1 ok");
 }
 
 TEST_WITH(set_up_ranks, tear_down, a_late_rank_is_answered_with_the_others)
@@ -90,8 +101,7 @@ TEST_WITH(set_up_ranks, tear_down, a_late_rank_is_answered_with_the_others)
         assert_int_equal(sent(STORE_BARRIER), 4);
         relays_settle(rs);
         assert_int_equal(came_down(0), down + 1);
-        for (int i = 0; i < 4; i++)
-                expect(i, "1 ok");
+        expect_each(4, "1 ok");
 }
 
 TEST_WITH(set_up_ranks, tear_down, values_are_everybodys_own)
@@ -105,8 +115,7 @@ TEST_WITH(set_up_ranks, tear_down, values_are_everybodys_own)
                                 all_up();
                 }
                 relays_settle(rs);
-                for (int i = 0; i < CLIENTS; i++)
-                        expect(i, "1 ok 'zeroone.two.threfourfive'");
+                expect_each(CLIENTS, "1 ok 'zeroone.two.threfourfive'");
         }
         assert_int_equal(sent(STORE_GATHER), 6);
 }
@@ -123,8 +132,7 @@ TEST_WITH(set_up_ranks, tear_down, the_root_of_a_broadcast_is_one_of_many)
                         relay_request(clients[i].peer, &req);
                 }
                 relays_settle(rs);
-                for (int i = 0; i < CLIENTS; i++)
-                        expect(i, "7 ok 'news'");
+                expect_each(CLIENTS, "7 ok 'news'");
         }
         assert_int_equal(sent(STORE_BROADCAST), 6);
 }
@@ -167,8 +175,7 @@ TEST_WITH(set_up_ranks, tear_down, too_much_for_one_message_is_two)
                 relay_request(clients[i].peer, &req);
         relays_settle(rs);
         assert_int_equal(sent(STORE_GATHER), 3);
-        for (int i = 0; i < 4; i++)
-                expect(i, "1 big 4 times 5242880 bytes are more than 16777216");
+        expect_each(4, "1 big 4 times 5242880 bytes are more than 16777216");
 }
 
 /* --- waiting for each other ------------------------------------------------------------------- */
@@ -189,8 +196,7 @@ TEST_WITH(set_up_ranks, tear_down, an_early_rank_waits_for_the_others_of_its_nod
         meet(4, 1, STORE_BARRIER, 6, "");
         meet(5, 1, STORE_BARRIER, 6, "");
         relays_settle(rs);
-        for (int i = 0; i < CLIENTS; i++)
-                expect(i, "1 ok");
+        expect_each(CLIENTS, "1 ok");
         assert_int_equal(relays_now, 5 * A_MOMENT);
 }
 
@@ -237,16 +243,14 @@ TEST_WITH(set_up_ranks, tear_down, nobody_waits_for_long)
         meet(2, 1, STORE_BARRIER, 4, "");
         meet(3, 1, STORE_BARRIER, 4, "");
         relays_settle(rs);
-        for (int i = 0; i < 4; i++)
-                expect(i, "1 ok");
+        expect_each(4, "1 ok");
         assert_int_equal(relays_now, A_MOMENT + SHORT);
 }
 
 TEST_WITH(set_up_ranks, tear_down, a_rank_that_left_is_not_waited_for)
 {
         relays_now = A_MOMENT;
-        for (int i = 0; i < 3; i++)
-                meet(i, 1, STORE_BARRIER, 0, "");
+        meet_each(3, 1, STORE_BARRIER, 0, "");
         all_up();
         assert_int_equal(sent(STORE_BARRIER), 0);
         go(3);
@@ -289,8 +293,7 @@ TEST_WITH(set_up_ranks, tear_down, large_values_do_not_wait)
 
 static void leaves_alone(bool sent_before)
 {
-        for (int i = 0; i < 3; i++)
-                meet(i, 1, STORE_BARRIER, 6, "");
+        meet_each(3, 1, STORE_BARRIER, 6, "");
         if (sent_before)
                 all_up();
         cancel(1, 1);
@@ -325,14 +328,12 @@ TEST_WITH(set_up_ranks, tear_down, a_rank_that_gives_up_at_once_is_told_the_same
 
 TEST_WITH(set_up_ranks, tear_down, an_answer_overtakes_a_leave)
 {
-        for (int i = 0; i < 4; i++)
-                meet(i, 1, STORE_BARRIER, 4, "");
+        meet_each(4, 1, STORE_BARRIER, 4, "");
         all_up();
         cancel(0, 1);
         go(3);
         all_down();
-        for (int i = 0; i < 3; i++)
-                expect(i, "1 ok");
+        expect_each(3, "1 ok");
         meet(0, 2, STORE_BARRIER, 4, "");
         relays_settle(rs);
         expect(0, ""); /* the LEAVE was for the collective before */
@@ -341,14 +342,12 @@ TEST_WITH(set_up_ranks, tear_down, an_answer_overtakes_a_leave)
         for (int i = 1; i < 4; i++)
                 meet(i, 2, STORE_BARRIER, 4, "");
         relays_settle(rs);
-        for (int i = 0; i < 4; i++)
-                expect(i, "2 ok");
+        expect_each(4, "2 ok");
 }
 
 static void dies(bool sent_before)
 {
-        for (int i = 0; i < 3; i++)
-                meet(i, 1, STORE_BARRIER, 4, "");
+        meet_each(3, 1, STORE_BARRIER, 4, "");
         if (sent_before)
                 all_up();
         go(1);
@@ -359,8 +358,7 @@ static void dies(bool sent_before)
         hello(1);
         meet(1, 1, STORE_BARRIER, 4, "");
         relays_settle(rs);
-        for (int i = 0; i < 4; i++)
-                expect(i, "1 ok");
+        expect_each(4, "1 ok");
         assert_int_equal(store_server_waiting(relays_store_server(rs)), 0);
 }
 
@@ -376,8 +374,7 @@ TEST_WITH(set_up_ranks, tear_down, a_rank_that_dies_unsent_never_arrived)
 
 TEST_WITH(set_up_ranks, tear_down, a_rank_that_dies_and_comes_again_is_there)
 {
-        for (int i = 0; i < 3; i++)
-                meet(i, 1, STORE_BARRIER, 4, "");
+        meet_each(3, 1, STORE_BARRIER, 4, "");
         all_up();
         go(1);
         come(1, false);
@@ -389,8 +386,7 @@ TEST_WITH(set_up_ranks, tear_down, a_rank_that_dies_and_comes_again_is_there)
         meet(1, 1, STORE_BARRIER, 4, "");
         meet(3, 1, STORE_BARRIER, 4, "");
         relays_settle(rs);
-        for (int i = 0; i < 4; i++)
-                expect(i, "1 ok");
+        expect_each(4, "1 ok");
 }
 
 TEST_WITH(set_up_ranks, tear_down, a_rank_that_comes_twice_is_refused)
@@ -430,11 +426,9 @@ TEST_WITH(set_up_ranks, tear_down, a_client_without_hello_cannot_join)
 
 TEST_WITH(set_up_ranks, tear_down, a_non_member_is_told_alone)
 {
-        for (int i = 0; i < 4; i++)
-                meet(i, 1, STORE_BARRIER, 3, "");
+        meet_each(4, 1, STORE_BARRIER, 3, "");
         relays_settle(rs);
-        for (int i = 0; i < 3; i++)
-                expect(i, "1 ok");
+        expect_each(3, "1 ok");
         expect(3, "1 invalid rank 3 is not a member");
 }
 
@@ -457,8 +451,7 @@ TEST_WITH(set_up_ranks, tear_down, all_hear_of_a_failure_at_once)
 {
         uint64_t down;
 
-        for (int i = 0; i < 3; i++)
-                meet(i, 1, STORE_BARRIER, 6, "");
+        meet_each(3, 1, STORE_BARRIER, 6, "");
         relays_settle(rs);
         down = came_down(0);
         store_server_stop_requested(relays_store_server(rs), "so that failures are no news");
@@ -508,8 +501,7 @@ TEST_WITH(set_up_chain_of_ranks, tear_down, nodes_come_together)
                 meet(i, 3, STORE_GATHER, 6, values[i]);
         below();
         relays_settle(rs);
-        for (int i = 0; i < CLIENTS; i++)
-                expect(i, "3 ok 'abcdef'");
+        expect_each(CLIENTS, "3 ok 'abcdef'");
         assert_int_equal(sent(STORE_GATHER), 1);
         assert_int_equal(relays_sent(rs, 1, STORE_GATHER), 1);
         assert_int_equal(came_down(0), down + 1);
@@ -530,8 +522,7 @@ TEST_WITH(set_up_chain_of_ranks, tear_down, a_node_below_that_comes_in_parts_is_
         for (int i = 1; i < 4; i++)
                 meet(i, 3, STORE_BARRIER, 6, "");
         relays_settle(rs);
-        for (int i = 0; i < CLIENTS; i++)
-                expect(i, "3 ok");
+        expect_each(CLIENTS, "3 ok");
         assert_int_equal(sent(STORE_BARRIER), 3);
         assert_int_equal(came_down(0), down + 1);
         assert_int_equal(came_down(1), there + 1);
@@ -556,8 +547,7 @@ TEST_WITH(set_up_chain_of_ranks, tear_down, a_node_waits_for_those_below)
         }
         assert_int_equal(sent(STORE_BARRIER), 3);
         relays_settle(rs);
-        for (int i = 0; i < CLIENTS; i++)
-                expect(i, "2 ok");
+        expect_each(CLIENTS, "2 ok");
         assert_int_equal(relays_now, A_MOMENT);
 }
 
@@ -575,8 +565,7 @@ TEST_WITH(set_up_chain_of_ranks, tear_down, a_rank_no_longer_below_is_waited_for
         for (uint32_t tag = 2; tag < 5; tag++) {
                 unsigned before = sent(STORE_BARRIER);
 
-                for (int i = 0; i < 4; i++)
-                        meet(i, tag, STORE_BARRIER, 6, "");
+                meet_each(4, tag, STORE_BARRIER, 6, "");
                 all_up();
                 assert_int_equal(sent(STORE_BARRIER), before + (tag > 2));
                 relays_now += SHORT;
@@ -605,8 +594,7 @@ TEST_WITH(set_up_chain_of_ranks, tear_down, one_below_gives_up)
         for (int i = 1; i < 4; i++)
                 meet(i, 1, STORE_BARRIER, 6, "");
         relays_settle(rs);
-        for (int i = 0; i < 5; i++)
-                expect(i, "1 ok");
+        expect_each(5, "1 ok");
         expect(5, "2 ok");
 }
 
@@ -643,11 +631,9 @@ TEST_WITH(set_up_chain_of_ranks, tear_down, one_below_dies_on_its_way)
         assert_int_equal(sent(STORE_BARRIER), 0);
         come(4, false);
         hello(4);
-        for (int i = 0; i < CLIENTS; i++)
-                meet(i, 1, STORE_BARRIER, 6, "");
+        meet_each(CLIENTS, 1, STORE_BARRIER, 6, "");
         relays_settle(rs);
-        for (int i = 0; i < CLIENTS; i++)
-                expect(i, "1 ok");
+        expect_each(CLIENTS, "1 ok");
 }
 
 TEST_WITH(set_up_chain_of_ranks, tear_down, a_node_below_is_cut_off)

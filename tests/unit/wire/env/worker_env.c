@@ -26,9 +26,26 @@ static struct launch_order order(void)
                                       .n_ranks = 2 };
 }
 
-static void expect(const struct strv *env, const char *name, const char *want)
+static struct strv env = STRV_INIT;
+static struct launch_order l;
+
+/* Begins with an empty environment, and the order as it was. */
+static int begin(void **state UNUSED)
 {
-        const char *got = strv_env_get(env, name);
+        strv_finish(&env);
+        l = order();
+        return 0;
+}
+
+static int end(void **state UNUSED)
+{
+        strv_finish(&env);
+        return 0;
+}
+
+static void expect(const char *name, const char *want)
+{
+        const char *got = strv_env_get(&env, name);
 
         if (!want && got)
                 fail_msg("%s is '%s' instead of unset", name, got);
@@ -36,7 +53,7 @@ static void expect(const struct strv *env, const char *name, const char *want)
                 fail_msg("%s is '%s' instead of '%s'", name, got ? got : "(unset)", want);
 }
 
-TEST(every_promised_variable_is_set)
+TEST_WITH(begin, end, every_promised_variable_is_set)
 {
         static const struct {
                 const char *name, *want;
@@ -81,24 +98,19 @@ TEST(every_promised_variable_is_set)
                 { "MPI_LOCALRANKID", "1" },
                 { "MPI_LOCALNRANKS", "2" },
         };
-        CLEANUP(strv_finish) struct strv env = STRV_INIT;
-        struct launch_order l = order();
 
         worker_env_build(&env, &l, &ranks[1], "/run/store", "/run/error", 13);
         for (size_t i = 0; i < ARRAY_SIZE(table); i++)
-                expect(&env, table[i].name, table[i].want);
+                expect(table[i].name, table[i].want);
         assert_int_equal(env.n, ARRAY_SIZE(table));
 }
 
-TEST(mpi_can_be_left_out)
+TEST_WITH(begin, end, mpi_can_be_left_out)
 {
-        CLEANUP(strv_finish) struct strv env = STRV_INIT;
-        struct launch_order l = order();
-
         l.mpi.kind = MPI_PMI2;
         worker_env_build(&env, &l, &ranks[1], NULL, NULL, 1);
-        expect(&env, "PMI_RANK", "9");
-        expect(&env, "PMI_JOBID", "job7");
+        expect("PMI_RANK", "9");
+        expect("PMI_JOBID", "job7");
         strv_finish(&env);
         l.mpi.kind = MPI_NONE;
         worker_env_build(&env, &l, &ranks[1], NULL, NULL, 1);
@@ -106,21 +118,18 @@ TEST(mpi_can_be_left_out)
         assert_null(strv_env_get(&env, "MPI_LOCALRANKID"));
 }
 
-TEST(what_a_rank_is_replaces_what_was_said_before)
+TEST_WITH(begin, end, what_a_rank_is_replaces_what_was_said_before)
 {
-        CLEANUP(strv_finish) struct strv env = STRV_INIT;
-        struct launch_order l = order();
-
         strv_push(&env, "RANK=77");
         strv_push(&env, "OTHER=kept");
         worker_env_build(&env, &l, &ranks[0], NULL, NULL, 8);
-        expect(&env, "RANK", "8");
-        expect(&env, "OTHER", "kept");
-        expect(&env, "HN_STORE", NULL);
-        expect(&env, "TORCHELASTIC_ERROR_FILE", NULL);
+        expect("RANK", "8");
+        expect("OTHER", "kept");
+        expect("HN_STORE", NULL);
+        expect("TORCHELASTIC_ERROR_FILE", NULL);
 }
 
-TEST(a_process_that_starts_ranks_is_no_rank)
+TEST_WITH(begin, end, a_process_that_starts_ranks_is_no_rank)
 {
         static const struct {
                 const char *name, *want;
@@ -140,8 +149,6 @@ TEST(a_process_that_starts_ranks_is_no_rank)
                 "GROUP_RANK",     "ROLE_NAME",  "ROLE_WORLD_SIZE", "TORCHELASTIC_USE_AGENT_STORE",
                 "TORCHELASTIC_X", "CROSS_RANK", "LOCAL_SIZE",
         };
-        CLEANUP(strv_finish) struct strv env = STRV_INIT;
-        struct launch_order l = order();
 
         l.per_node = true;
         l.mpi.kind = MPI_NONE;
@@ -150,50 +157,41 @@ TEST(a_process_that_starts_ranks_is_no_rank)
         strv_env_set(&env, "RANKS", "kept");
         worker_env_build(&env, &l, &ranks[0], "/run/store", "/run/error", 13);
         for (size_t i = 0; i < ARRAY_SIZE(table); i++)
-                expect(&env, table[i].name, table[i].want);
+                expect(table[i].name, table[i].want);
         assert_int_equal(env.n, ARRAY_SIZE(table));
 }
 
-TEST(preferences_of_the_user_win)
+TEST_WITH(begin, end, preferences_of_the_user_win)
 {
-        CLEANUP(strv_finish) struct strv env = STRV_INIT;
-        struct launch_order l = order();
-
         strv_push(&env, "OMP_NUM_THREADS=5");
         strv_push(&env, "PYTHONUNBUFFERED=");
         worker_env_build(&env, &l, &ranks[0], NULL, NULL, 8);
-        expect(&env, "OMP_NUM_THREADS", "5");
-        expect(&env, "PYTHONUNBUFFERED", "");
+        expect("OMP_NUM_THREADS", "5");
+        expect("PYTHONUNBUFFERED", "");
 }
 
-TEST(what_the_user_unsets_stays_away)
+TEST_WITH(begin, end, what_the_user_unsets_stays_away)
 {
         static const char *const patterns[] = { "PYTHONUNBUFFERED", "PYTHON*", "*" };
 
         for (size_t i = 0; i < ARRAY_SIZE(patterns); i++) {
-                struct strv env = STRV_INIT;
-                struct launch_order l = order();
-
+                begin(NULL);
                 strv_push(&l.unset, "PYTHON");
                 strv_push(&l.unset, patterns[i]);
                 worker_env_build(&env, &l, &ranks[0], NULL, NULL, 8);
-                expect(&env, "PYTHONUNBUFFERED", NULL);
-                expect(&env, "PYTHONFAULTHANDLER", i ? NULL : "1");
-                strv_finish(&env);
+                expect("PYTHONUNBUFFERED", NULL);
+                expect("PYTHONFAULTHANDLER", i ? NULL : "1");
                 strv_finish(&l.unset);
         }
 }
 
-TEST(threads_are_at_least_one)
+TEST_WITH(begin, end, threads_are_at_least_one)
 {
-        CLEANUP(strv_finish) struct strv env = STRV_INIT;
-        struct launch_order l = order();
-
         worker_env_build(&env, &l, &ranks[0], NULL, NULL, 1);
-        expect(&env, "OMP_NUM_THREADS", "1");
+        expect("OMP_NUM_THREADS", "1");
 }
 
-TEST(an_agents_store_and_the_way_to_it_are_told)
+TEST_WITH(begin, end, an_agents_store_and_the_way_to_it_are_told)
 {
         static const struct {
                 bool agent_store;
@@ -209,9 +207,7 @@ TEST(an_agents_store_and_the_way_to_it_are_told)
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                CLEANUP(strv_finish) struct strv env = STRV_INIT;
-                struct launch_order l = order();
-
+                begin(NULL);
                 l.agent_store = cases[i].agent_store;
                 l.num_nodes = cases[i].nodes;
                 strcpy(l.iface, cases[i].iface);
@@ -220,13 +216,13 @@ TEST(an_agents_store_and_the_way_to_it_are_told)
                         strv_env_set(&env, "NCCL_SOCKET_IFNAME", cases[i].user);
                 }
                 worker_env_build(&env, &l, &ranks[1], NULL, NULL, 8);
-                expect(&env, "TORCHELASTIC_USE_AGENT_STORE", cases[i].store);
-                expect(&env, "GLOO_SOCKET_IFNAME", cases[i].gloo);
-                expect(&env, "NCCL_SOCKET_IFNAME", cases[i].nccl);
+                expect("TORCHELASTIC_USE_AGENT_STORE", cases[i].store);
+                expect("GLOO_SOCKET_IFNAME", cases[i].gloo);
+                expect("NCCL_SOCKET_IFNAME", cases[i].nccl);
         }
 }
 
-TEST(devices_are_named_only_when_needed)
+TEST_WITH(begin, end, devices_are_named_only_when_needed)
 {
         static const struct {
                 bool subset, own;
@@ -240,52 +236,46 @@ TEST(devices_are_named_only_when_needed)
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-                CLEANUP(strv_finish) struct strv env = STRV_INIT;
-                struct launch_order l = order();
-
+                begin(NULL);
                 l.set_visible = cases[i].subset;
                 l.gpu_visibility_own = cases[i].own;
                 if (cases[i].login)
                         strv_env_set(&env, "CUDA_VISIBLE_DEVICES", cases[i].login);
                 worker_env_build(&env, &l, &ranks[1], NULL, NULL, 8);
-                expect(&env, "CUDA_VISIBLE_DEVICES", cases[i].want);
-                expect(&env, "CUDA_DEVICE_ORDER", cases[i].order);
+                expect("CUDA_VISIBLE_DEVICES", cases[i].want);
+                expect("CUDA_DEVICE_ORDER", cases[i].order);
         }
 }
 
-TEST(a_role_without_devices_sees_none_beside_others)
+TEST_WITH(begin, end, a_role_without_devices_sees_none_beside_others)
 {
         struct launch_program program = { .role = (char *)"router" };
         struct launch_rank bare = { .rank = 0 };
-        struct launch_order l = order();
 
         l.ranks = &bare;
         l.n_ranks = 1;
         l.programs = &program;
         l.n_programs = 1;
         for (int i = 0; i < 4; i++) {
-                CLEANUP(strv_finish) struct strv env = STRV_INIT;
-
+                strv_finish(&env);
                 l.set_visible = i != 0;
                 l.gpu_visibility_own = i == 2;
                 if (i == 3)
                         strv_env_set(&program.env, "CUDA_VISIBLE_DEVICES", "7"); /* -x */
                 strv_env_set(&env, "CUDA_VISIBLE_DEVICES", i == 3 ? "7" : "0,1");
                 worker_env_build(&env, &l, &bare, NULL, NULL, 8);
-                expect(&env, "CUDA_VISIBLE_DEVICES", i == 0 ? "0,1" : i == 3 ? "7" : "");
+                expect("CUDA_VISIBLE_DEVICES", i == 0 ? "0,1" : i == 3 ? "7" : "");
         }
         strv_finish(&program.env);
 }
 
-TEST(ranks_without_devices_name_none)
+TEST_WITH(begin, end, ranks_without_devices_name_none)
 {
         struct launch_rank bare = { .rank = 0 };
-        CLEANUP(strv_finish) struct strv env = STRV_INIT;
-        struct launch_order l = order();
 
         l.ranks = &bare;
         l.n_ranks = 1;
         l.set_visible = l.gpu_visibility_own = true;
         worker_env_build(&env, &l, &bare, NULL, NULL, 8);
-        expect(&env, "CUDA_VISIBLE_DEVICES", NULL);
+        expect("CUDA_VISIBLE_DEVICES", NULL);
 }
