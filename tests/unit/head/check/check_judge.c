@@ -14,6 +14,7 @@ enum { NODES_MAX = 512 };
 static struct check_node nodes[NODES_MAX];
 static struct checked facts[NODES_MAX];
 static struct hosts hosts;
+static struct check_report r;
 
 /* A fact of a healthy node. */
 static const struct {
@@ -78,6 +79,7 @@ static void make_nodes(size_t n)
 
 static int drop_nodes(void **state UNUSED)
 {
+        check_report_finish(&r);
         for (size_t i = 0; i < hosts.n; i++)
                 checked_finish(&facts[i]);
         hosts_finish(&hosts);
@@ -98,19 +100,17 @@ static void set_fact(size_t node, const char *name, const char *value)
         snprintf(fact_of(node, name)->value, CHECK_VALUE, "%s", value);
 }
 
-static const struct check_line *line_of(const struct check_report *r, const char *name)
+static const struct check_line *line_of(const char *name)
 {
-        for (size_t i = 0; i < r->n; i++)
-                if (!strcmp(r->v[i].name, name))
-                        return &r->v[i];
+        for (size_t i = 0; i < r.n; i++)
+                if (!strcmp(r.v[i].name, name))
+                        return &r.v[i];
         fail_msg("no check %s", name);
         return NULL;
 }
 
 TEST_WITH(NULL, drop_nodes, healthy_nodes_pass_every_check)
 {
-        struct check_report r;
-
         make_nodes(3);
         check_judge(&r, nodes, 3, true);
         for (size_t i = 0; i < r.n; i++)
@@ -118,7 +118,6 @@ TEST_WITH(NULL, drop_nodes, healthy_nodes_pass_every_check)
                         fail_msg("%s: %s", r.v[i].name, r.v[i].of[0].cause);
         assert_int_equal(r.n, ARRAY_SIZE(healthy) - 1); /* less "memory" and "arch", and "reach" */
         assert_int_equal(check_whole_level(&r), CHECK_PASS);
-        check_report_finish(&r);
 }
 
 TEST(each_check_finds_the_broken_twin)
@@ -228,12 +227,11 @@ TEST(each_check_finds_the_broken_twin)
 
         for (size_t i = 0; i < ARRAY_SIZE(broken); i++) {
                 const struct check_line *l;
-                struct check_report r;
 
                 make_nodes(3);
                 set_fact(1, broken[i].name, broken[i].value);
                 check_judge(&r, nodes, 3, false);
-                l = line_of(&r, broken[i].name);
+                l = line_of(broken[i].name);
                 if (l->of[1].level != broken[i].level || !*l->of[1].help)
                         fail_msg("%s %s: %s", broken[i].name, broken[i].value,
                                  check_level_name(l->of[1].level));
@@ -241,72 +239,62 @@ TEST(each_check_finds_the_broken_twin)
                 assert_int_equal(l->count[CHECK_PASS], 2);
                 assert_int_equal(check_node_level(&r, 0), CHECK_PASS);
                 assert_int_equal(check_whole_level(&r), broken[i].level);
-                check_report_finish(&r);
                 drop_nodes(NULL);
         }
 }
 
 TEST_WITH(NULL, drop_nodes, a_rule_holds_for_nodes_that_are_all_alike)
 {
-        struct check_report r;
-
         make_nodes(2);
         for (size_t i = 0; i < 2; i++) {
                 set_fact(i, "limit.files", "1024");
                 set_fact(i, "ib.ports", "0 of 1 active");
         }
         check_judge(&r, nodes, 2, false);
-        assert_int_equal(line_of(&r, "limit.files")->count[CHECK_WARN], 2);
-        assert_int_equal(line_of(&r, "ib.ports")->count[CHECK_WARN], 2);
+        assert_int_equal(line_of("limit.files")->count[CHECK_WARN], 2);
+        assert_int_equal(line_of("ib.ports")->count[CHECK_WARN], 2);
         check_report_finish(&r);
         check_judge(&r, nodes, 2, true);
-        assert_int_equal(line_of(&r, "limit.files")->count[CHECK_FAIL], 2);
+        assert_int_equal(line_of("limit.files")->count[CHECK_FAIL], 2);
         assert_int_equal(check_whole_level(&r), CHECK_FAIL);
-        check_report_finish(&r);
 }
 
 TEST_WITH(NULL, drop_nodes, an_nccl_with_a_known_fault_is_told_with_its_remedy)
 {
         const struct check_result *one;
-        struct check_report r;
 
         make_nodes(3);
         for (size_t i = 0; i < 3; i++)
                 set_fact(i, "nccl", "2.28.9");
         set_fact(2, "arch", "x86_64");
         check_judge(&r, nodes, 3, false);
-        one = &line_of(&r, "nccl")->of[0];
+        one = &line_of("nccl")->of[0];
         assert_int_equal(one->level, CHECK_WARN);
         assert_non_null(strstr(one->cause, "gpu001 has NCCL 2.28.9, which on aarch64 can hang"));
         assert_non_null(strstr(one->help, "use NCCL 2.29.3 or newer"));
-        assert_int_equal(line_of(&r, "nccl")->count[CHECK_PASS], 1);
+        assert_int_equal(line_of("nccl")->count[CHECK_PASS], 1);
         check_report_finish(&r);
         set_fact(0, "nccl", "2.28.7");
         check_judge(&r, nodes, 3, false);
-        one = &line_of(&r, "nccl")->of[0];
+        one = &line_of("nccl")->of[0];
         assert_int_equal(one->level, CHECK_FAIL);
         assert_string_equal(one->cause, "gpu001 has NCCL 2.28.7, 2 others have 2.28.9");
         assert_non_null(strstr(one->help, "the same NCCL"));
-        check_report_finish(&r);
 }
 
 /* As Debian installs them. */
 TEST_WITH(NULL, drop_nodes, all_names_may_have_loopback_addresses)
 {
-        struct check_report r;
-
         make_nodes(3);
         for (size_t i = 0; i < 3; i++)
                 set_fact(i, "hostname", "127.0.1.1");
         check_judge(&r, nodes, 3, false);
-        assert_int_equal(line_of(&r, "hostname")->count[CHECK_PASS], 3);
-        check_report_finish(&r);
+        assert_int_equal(line_of("hostname")->count[CHECK_PASS], 3);
 }
 
 TEST_WITH(NULL, drop_nodes, what_is_not_known_is_not_run)
 {
         const struct check_line *l;
-        struct check_report r;
 
         make_nodes(3);
         set_fact(0, "kernel", "");
@@ -314,15 +302,15 @@ TEST_WITH(NULL, drop_nodes, what_is_not_known_is_not_run)
         snprintf(fact_of(1, "clock")->name, CHECK_NAME, "silence");
         nodes[2].lost = "connection refused";
         check_judge(&r, nodes, 3, false);
-        l = line_of(&r, "kernel");
+        l = line_of("kernel");
         assert_int_equal(l->of[0].level, CHECK_NOT_RUN);
         assert_string_equal(l->of[0].cause, "cannot read it");
-        l = line_of(&r, "clock");
+        l = line_of("clock");
         assert_int_equal(l->of[1].level, CHECK_NOT_RUN);
         assert_string_equal(l->of[1].cause, "the node has not answered in time");
         assert_int_equal(l->of[2].level, CHECK_NOT_RUN);
-        assert_int_equal(line_of(&r, "reach")->of[2].level, CHECK_FAIL);
-        assert_int_equal(line_of(&r, "ib.errors")->of[0].level, CHECK_NOT_RUN);
+        assert_int_equal(line_of("reach")->of[2].level, CHECK_FAIL);
+        assert_int_equal(line_of("ib.errors")->of[0].level, CHECK_NOT_RUN);
         assert_int_equal(check_node_level(&r, 0), CHECK_PASS);
         assert_int_equal(check_node_level(&r, 2), CHECK_FAIL);
         check_report_finish(&r);
@@ -332,34 +320,28 @@ TEST_WITH(NULL, drop_nodes, what_is_not_known_is_not_run)
                 set_fact(i, "ib.ports", "none");
         }
         check_judge(&r, nodes, 2, false);
-        assert_int_equal(line_of(&r, "gpu.count")->count[CHECK_NOT_RUN], 2);
-        assert_string_equal(line_of(&r, "gpu.count")->of[0].cause, "no NVIDIA GPU");
-        assert_int_equal(line_of(&r, "ib.ports")->count[CHECK_NOT_RUN], 2);
-        assert_int_equal(line_of(&r, "ib.errors")->count[CHECK_NOT_RUN], 2);
-        check_report_finish(&r);
+        assert_int_equal(line_of("gpu.count")->count[CHECK_NOT_RUN], 2);
+        assert_string_equal(line_of("gpu.count")->of[0].cause, "no NVIDIA GPU");
+        assert_int_equal(line_of("ib.ports")->count[CHECK_NOT_RUN], 2);
+        assert_int_equal(line_of("ib.errors")->count[CHECK_NOT_RUN], 2);
 }
 
 TEST_WITH(NULL, drop_nodes, nodes_that_are_lost_have_no_vote)
 {
-        struct check_report r;
-
         make_nodes(5);
         for (size_t i = 2; i < 5; i++) {
                 set_fact(i, "kernel", "5.15.0");
                 nodes[i].lost = "its agent was ended";
         }
         check_judge(&r, nodes, 5, false);
-        assert_int_equal(line_of(&r, "kernel")->count[CHECK_PASS], 2);
-        assert_int_equal(line_of(&r, "kernel")->count[CHECK_NOT_RUN], 3);
-        assert_string_equal(line_of(&r, "ib.errors")->of[0].cause,
+        assert_int_equal(line_of("kernel")->count[CHECK_PASS], 2);
+        assert_int_equal(line_of("kernel")->count[CHECK_NOT_RUN], 3);
+        assert_string_equal(line_of("ib.errors")->of[0].cause,
                             "fewer than three nodes have counters to compare");
-        check_report_finish(&r);
 }
 
 TEST_WITH(NULL, drop_nodes, nodes_without_ranks_have_no_vote_about_files)
 {
-        struct check_report r;
-
         make_nodes(6);
         for (size_t i = 2; i < 6; i++) {
                 set_fact(i, "script", "66 bytes, ba9876543210");
@@ -368,13 +350,13 @@ TEST_WITH(NULL, drop_nodes, nodes_without_ranks_have_no_vote_about_files)
                 nodes[i].aside = true;
         }
         check_judge(&r, nodes, 6, false);
-        assert_int_equal(line_of(&r, "script")->of[0].level, CHECK_PASS);
-        assert_int_equal(line_of(&r, "script")->count[CHECK_FAIL], 4);
-        assert_string_equal(line_of(&r, "script")->of[2].cause,
+        assert_int_equal(line_of("script")->of[0].level, CHECK_PASS);
+        assert_int_equal(line_of("script")->count[CHECK_FAIL], 4);
+        assert_string_equal(line_of("script")->of[2].cause,
                             "gpu003 has this script: 66 bytes, ba9876543210, 2 others have 77 "
                             "bytes, 0123456789ab");
-        assert_int_equal(line_of(&r, "torch")->of[0].level, CHECK_PASS);
-        assert_int_equal(line_of(&r, "kernel")->of[0].level, CHECK_WARN);
+        assert_int_equal(line_of("torch")->of[0].level, CHECK_PASS);
+        assert_int_equal(line_of("kernel")->of[0].level, CHECK_WARN);
         check_report_finish(&r);
         /* With ranks nowhere nothing is compared. */
         for (size_t i = 0; i < 6; i++) {
@@ -382,15 +364,12 @@ TEST_WITH(NULL, drop_nodes, nodes_without_ranks_have_no_vote_about_files)
                 set_fact(i, "torch", "none");
         }
         check_judge(&r, nodes, 6, false);
-        assert_int_equal(line_of(&r, "script")->count[CHECK_PASS], 6);
-        assert_int_equal(line_of(&r, "torch")->count[CHECK_NOT_RUN], 6);
-        check_report_finish(&r);
+        assert_int_equal(line_of("script")->count[CHECK_PASS], 6);
+        assert_int_equal(line_of("torch")->count[CHECK_NOT_RUN], 6);
 }
 
 TEST_WITH(NULL, drop_nodes, a_little_difference_between_sizes_is_none)
 {
-        struct check_report r;
-
         make_nodes(3);
         set_fact(0, "shm.size", "499000000000");
         set_fact(2, "shm.size", "501000000000");
@@ -402,44 +381,37 @@ TEST_WITH(NULL, drop_nodes, a_little_difference_between_sizes_is_none)
         check_report_finish(&r);
         set_fact(2, "shm.size", "600000000000");
         check_judge(&r, nodes, 3, false);
-        assert_string_equal(line_of(&r, "shm.size")->of[2].cause,
+        assert_string_equal(line_of("shm.size")->of[2].cause,
                             "gpu003 has a /dev/shm of 600 GB, 2 others have 499 GB");
-        check_report_finish(&r);
 }
 
 TEST_WITH(NULL, drop_nodes, programs_have_a_line_each)
 {
-        struct check_report r;
-
         make_nodes(2);
         checked_add(&facts[0], "program.1", "1 bytes, 00", "");
         checked_add(&facts[1], "program.1", "missing", "");
         check_judge(&r, nodes, 2, false);
-        assert_int_equal(line_of(&r, "program.1")->count[CHECK_FAIL], 1);
-        assert_string_equal(line_of(&r, "program.1")->of[1].cause,
+        assert_int_equal(line_of("program.1")->count[CHECK_FAIL], 1);
+        assert_string_equal(line_of("program.1")->of[1].cause,
                             "gpu002 has no usable program: it is missing");
-        check_report_finish(&r);
 }
 
 TEST_WITH(NULL, drop_nodes, a_file_that_most_nodes_lack_is_no_fault_of_the_others)
 {
-        struct check_report r;
-
         make_nodes(3);
         set_fact(0, "program", "missing");
         set_fact(1, "program", "missing");
         set_fact(0, "workdir", "missing");
         set_fact(2, "workdir", "missing");
         check_judge(&r, nodes, 3, false);
-        assert_int_equal(line_of(&r, "program")->of[2].level, CHECK_PASS);
-        assert_int_equal(line_of(&r, "program")->count[CHECK_FAIL], 2);
-        assert_int_equal(line_of(&r, "workdir")->of[1].level, CHECK_PASS);
-        assert_int_equal(line_of(&r, "workdir")->count[CHECK_FAIL], 2);
-        check_report_finish(&r);
+        assert_int_equal(line_of("program")->of[2].level, CHECK_PASS);
+        assert_int_equal(line_of("program")->count[CHECK_FAIL], 2);
+        assert_int_equal(line_of("workdir")->of[1].level, CHECK_PASS);
+        assert_int_equal(line_of("workdir")->count[CHECK_FAIL], 2);
 }
 
 /* The ailing cluster of 64 nodes. */
-static void make_ailing(struct check_report *r)
+static void make_ailing(void)
 {
         make_nodes(64);
         set_fact(43, "gpu.count", "7");
@@ -457,7 +429,7 @@ static void make_ailing(struct check_report *r)
                 snprintf(fact_of(i, "gpu.processes")->problem, CHECK_PROBLEM,
                          "the driver does not answer");
         }
-        check_judge(r, nodes, 64, false);
+        check_judge(&r, nodes, 64, false);
 }
 
 TEST_WITH(NULL, drop_nodes, the_table_folds_hosts_and_names_what_differs)
@@ -478,9 +450,8 @@ TEST_WITH(NULL, drop_nodes, the_table_folds_hosts_and_names_what_differs)
                 "help: gpu.driver: install one version of the driver on all nodes\n",
         };
         char *text, *verdict;
-        struct check_report r;
 
-        make_ailing(&r);
+        make_ailing();
         text = check_print_table(&r, &hosts, 0);
         for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
                 if (!strstr(text, lines[i]))
@@ -490,12 +461,10 @@ TEST_WITH(NULL, drop_nodes, the_table_folds_hosts_and_names_what_differs)
                                      "nodes");
         free(verdict);
         free(text);
-        check_report_finish(&r);
 }
 
 TEST_WITH(NULL, drop_nodes, five_hundred_nodes_fit_one_screen)
 {
-        struct check_report r;
         char *text;
         size_t rows = 0;
 
@@ -517,16 +486,14 @@ TEST_WITH(NULL, drop_nodes, five_hundred_nodes_fit_one_screen)
         if (rows > 50)
                 fail_msg("%zu rows:\n%s", rows, text);
         free(text);
-        check_report_finish(&r);
 }
 
 TEST_WITH(NULL, drop_nodes, the_json_has_the_promised_names)
 {
         const char *const members[] = { "name", "result", "value", "expected", "cause", "help" };
         json_t *all, *node, *check;
-        struct check_report r;
 
-        make_ailing(&r);
+        make_ailing();
         all = check_print_json(&r);
         assert_string_equal(json_string_value(json_object_get(all, "result")), "fail");
         assert_int_equal(json_array_size(json_object_get(all, "nodes")), 64);
@@ -542,38 +509,34 @@ TEST_WITH(NULL, drop_nodes, the_json_has_the_promised_names)
         assert_string_equal(json_string_value(json_object_get(check, "value")), "7");
         assert_string_equal(json_string_value(json_object_get(check, "expected")), "8");
         json_decref(all);
-        check_report_finish(&r);
 }
 
 static struct check_profile profile;
 static struct diags diags;
 
-static void judge_by(struct check_report *r, size_t n, const char *text, bool strict)
+static void judge_by(size_t n, const char *text, bool strict)
 {
         check_profile_init(&profile);
         assert_true(check_profile_parse(&profile, "site.ini", text, check_exists, &diags));
-        check_judge_by(r, nodes, n, &profile, strict);
+        check_judge_by(&r, nodes, n, &profile, strict);
         check_profile_finish(&profile);
 }
 
 TEST_WITH(NULL, drop_nodes, a_profile_has_other_limits)
 {
-        struct check_report r;
-
         make_nodes(2);
         set_fact(0, "shm.size", "536870912"); /* 64 MiB for each of 8 ranks */
         set_fact(1, "shm.size", "536870912");
         set_fact(0, "clock", "+0.040");
-        judge_by(&r, 2, "[limit]\nshm_per_rank = 65M\nclock = 10ms\nfiles = 2000000\n", false);
-        assert_int_equal(line_of(&r, "shm.size")->count[CHECK_FAIL], 2);
-        assert_int_equal(line_of(&r, "clock")->count[CHECK_WARN], 1);
-        assert_string_equal(line_of(&r, "clock")->of[0].expected, "at most 0.01 s");
-        assert_int_equal(line_of(&r, "limit.files")->count[CHECK_WARN], 2);
-        assert_string_equal(line_of(&r, "limit.files")->of[0].expected, "at least 2000000");
+        judge_by(2, "[limit]\nshm_per_rank = 65M\nclock = 10ms\nfiles = 2000000\n", false);
+        assert_int_equal(line_of("shm.size")->count[CHECK_FAIL], 2);
+        assert_int_equal(line_of("clock")->count[CHECK_WARN], 1);
+        assert_string_equal(line_of("clock")->of[0].expected, "at most 0.01 s");
+        assert_int_equal(line_of("limit.files")->count[CHECK_WARN], 2);
+        assert_string_equal(line_of("limit.files")->of[0].expected, "at least 2000000");
         check_report_finish(&r);
-        judge_by(&r, 2, "[limit]\nshm_per_rank = 64M\n", false);
-        assert_int_equal(line_of(&r, "shm.size")->count[CHECK_PASS], 2);
-        check_report_finish(&r);
+        judge_by(2, "[limit]\nshm_per_rank = 64M\n", false);
+        assert_int_equal(line_of("shm.size")->count[CHECK_PASS], 2);
 }
 
 TEST(only_facts_can_be_expected)
@@ -591,46 +554,40 @@ TEST(only_facts_can_be_expected)
 
 TEST_WITH(NULL, drop_nodes, a_profile_expects_values)
 {
-        struct check_report r;
-
         make_nodes(3);
-        judge_by(&r, 3, "[expect]\ngpu.driver = 575.*\ngpu.count = 8\n", true);
+        judge_by(3, "[expect]\ngpu.driver = 575.*\ngpu.count = 8\n", true);
         assert_int_equal(check_whole_level(&r), CHECK_PASS);
         check_report_finish(&r);
-        judge_by(&r, 3, "[expect]\ngpu.driver = 570.86\nnccl = 2.29.3\n", false);
-        assert_int_equal(line_of(&r, "gpu.driver")->count[CHECK_WARN], 3);
-        assert_string_equal(line_of(&r, "gpu.driver")->of[0].cause,
+        judge_by(3, "[expect]\ngpu.driver = 570.86\nnccl = 2.29.3\n", false);
+        assert_int_equal(line_of("gpu.driver")->count[CHECK_WARN], 3);
+        assert_string_equal(line_of("gpu.driver")->of[0].cause,
                             "gpu001 has driver 575.57, the profile wants 570.86");
-        assert_string_equal(line_of(&r, "gpu.driver")->of[0].expected, "570.86");
-        assert_int_equal(line_of(&r, "nccl")->count[CHECK_FAIL], 3);
+        assert_string_equal(line_of("gpu.driver")->of[0].expected, "570.86");
+        assert_int_equal(line_of("nccl")->count[CHECK_FAIL], 3);
         check_report_finish(&r);
         for (size_t i = 0; i < 3; i++)
                 set_fact(i, "gpu.driver", "none");
-        judge_by(&r, 3, "[expect]\ngpu.driver = 570.86\n", false);
-        assert_int_equal(line_of(&r, "gpu.driver")->count[CHECK_WARN], 3);
-        check_report_finish(&r);
+        judge_by(3, "[expect]\ngpu.driver = 570.86\n", false);
+        assert_int_equal(line_of("gpu.driver")->count[CHECK_WARN], 3);
 }
 
 TEST_WITH(NULL, drop_nodes, a_profile_moves_levels)
 {
-        struct check_report r;
-
         make_nodes(3);
         set_fact(0, "thp", "always");
         set_fact(1, "kernel", "5.15.0");
         set_fact(2, "program", "missing");
         checked_add(&facts[0], "program.1", "missing", "");
-        judge_by(&r, 3, "[check]\nthp = ignore\nkernel = fail\nprogram = warn\n", false);
-        assert_int_equal(line_of(&r, "thp")->of[0].level, CHECK_NOT_RUN);
-        assert_string_equal(line_of(&r, "thp")->of[0].cause, "the profile ignores it");
-        assert_int_equal(line_of(&r, "thp")->count[CHECK_PASS], 2);
-        assert_int_equal(line_of(&r, "kernel")->of[1].level, CHECK_FAIL);
-        assert_int_equal(line_of(&r, "kernel")->count[CHECK_PASS], 2);
-        assert_int_equal(line_of(&r, "program")->of[2].level, CHECK_WARN);
-        assert_int_equal(line_of(&r, "program.1")->of[0].level, CHECK_WARN);
+        judge_by(3, "[check]\nthp = ignore\nkernel = fail\nprogram = warn\n", false);
+        assert_int_equal(line_of("thp")->of[0].level, CHECK_NOT_RUN);
+        assert_string_equal(line_of("thp")->of[0].cause, "the profile ignores it");
+        assert_int_equal(line_of("thp")->count[CHECK_PASS], 2);
+        assert_int_equal(line_of("kernel")->of[1].level, CHECK_FAIL);
+        assert_int_equal(line_of("kernel")->count[CHECK_PASS], 2);
+        assert_int_equal(line_of("program")->of[2].level, CHECK_WARN);
+        assert_int_equal(line_of("program.1")->of[0].level, CHECK_WARN);
         check_report_finish(&r);
-        judge_by(&r, 3, "[check]\nprogram = warn\nthp = ignore\n", true);
-        assert_int_equal(line_of(&r, "program")->of[2].level, CHECK_FAIL);
-        assert_int_equal(line_of(&r, "thp")->count[CHECK_FAIL], 0);
-        check_report_finish(&r);
+        judge_by(3, "[check]\nprogram = warn\nthp = ignore\n", true);
+        assert_int_equal(line_of("program")->of[2].level, CHECK_FAIL);
+        assert_int_equal(line_of("thp")->count[CHECK_FAIL], 0);
 }

@@ -103,6 +103,15 @@ static void end_rank(struct order_case *c, int role, int rank, int code, int64_t
         role_order_ended(c->order, role, rank, code, 0, now);
 }
 
+/* Begins, and starts all roles at once. */
+static void begin_all(struct order_case *c, int64_t linger_ms)
+{
+        begin(c, linger_ms);
+        for (size_t r = 0; r < c->n; r++)
+                role_order_started(c->order, (int)r, 0);
+        said(c);
+}
+
 /* ---- cycles ---- */
 
 TEST(a_cycle_has_its_path)
@@ -234,10 +243,7 @@ TEST(a_limit_comes_before_a_later_input)
 
         add_role(&c, (struct role_rule){ .probed = true, .ready_timeout_ms = MINUTE });
         add_role(&c, (struct role_rule){ .probed = true, .ready_timeout_ms = MINUTE / 2 });
-        begin(&c, 0);
-        role_order_started(c.order, 0, 0);
-        role_order_started(c.order, 1, 0);
-        said(&c);
+        begin_all(&c, 0);
         end_rank(&c, 0, 0, 3, 5 * MINUTE); /* the first limit was earlier */
         assert_string_equal(said(&c), "end 124 timeout 1.0 instance 0");
 }
@@ -251,10 +257,7 @@ TEST(without_main_the_job_ends_with_all_roles)
         add_role(&c, (struct role_rule){ .n_ranks = 2 });
         add_role(&c, (struct role_rule){ .ends_ok = true });
         intlist_add(&c.rules[0].refers, 1);
-        begin(&c, MINUTE);
-        role_order_started(c.order, 0, 0);
-        role_order_started(c.order, 1, 0);
-        said(&c);
+        begin_all(&c, MINUTE);
         end_rank(&c, 1, 0, 9, 1); /* allowed */
         end_rank(&c, 0, 1, 0, 2);
         end_rank(&c, 0, 1, 1, 2); /* a second end is none */
@@ -341,10 +344,7 @@ TEST(without_linger_the_end_of_main_is_that_of_the_job)
 
         add_role(&c, (struct role_rule){ .is_main = true });
         add_role(&c, (struct role_rule){ 0 });
-        begin(&c, 0);
-        role_order_started(c.order, 0, 0);
-        role_order_started(c.order, 1, 0);
-        said(&c);
+        begin_all(&c, 0);
         end_rank(&c, 0, 0, 0, 1);
         assert_string_equal(said(&c), "end 0 done");
 }
@@ -375,11 +375,7 @@ static void begin_with_helpers(struct order_case *c, bool ends_ok, bool refers)
                 intlist_add(&c->rules[2].refers, 1);
         else
                 add_after(c, 2, 1);
-        begin(c, 0);
-        role_order_started(c->order, 0, 0);
-        role_order_started(c->order, 1, 0);
-        role_order_started(c->order, 2, 0);
-        said(c);
+        begin_all(c, 0);
 }
 
 TEST(a_helper_that_others_need_must_not_end)
@@ -526,10 +522,7 @@ TEST(a_drain_has_a_limit)
 
         add_role(&c, (struct role_rule){ .drain_ms = MINUTE });
         add_role(&c, (struct role_rule){ .probed = true, .ready_timeout_ms = 10 });
-        begin(&c, 0);
-        role_order_started(c.order, 0, 0);
-        role_order_started(c.order, 1, 0);
-        said(&c);
+        begin_all(&c, 0);
         role_order_tick(c.order, 10);
         assert_string_equal(said(&c), "term 0 60000");
         assert_int_equal(c.failed.reason, ROLE_END_TIMEOUT); /* told before the drain */
@@ -597,10 +590,7 @@ TEST(a_role_starts_again_as_a_whole)
 
         add_role(&c, (struct role_rule){ .n_ranks = 3, .scope = ROLE_SCOPE_ROLE });
         add_role(&c, (struct role_rule){ 0 });
-        begin(&c, 0);
-        role_order_started(c.order, 0, 0);
-        role_order_started(c.order, 1, 0);
-        said(&c);
+        begin_all(&c, 0);
         end_rank(&c, 0, 0, 0, 1);
         role_order_restart(c.order, 0, 1, 2);
         assert_string_equal(said(&c), "term 0 0");
@@ -623,10 +613,7 @@ TEST(nothing_starts_again_after_a_failure)
         add_role(&c,
                  (struct role_rule){ .n_ranks = 2, .scope = ROLE_SCOPE_ROLE, .drain_ms = MINUTE });
         add_role(&c, (struct role_rule){ 0 });
-        begin(&c, 0);
-        role_order_started(c.order, 0, 0);
-        role_order_started(c.order, 1, 0);
-        said(&c);
+        begin_all(&c, 0);
         role_order_restart(c.order, 0, 1, 1);
         assert_string_equal(said(&c), "term 0 0");
         end_rank(&c, 1, 0, 8, 2);
