@@ -11,19 +11,16 @@ export HNLAUNCH_DIAL_SECRET=0123456789abcdef
 
 # --- the place ---
 for place in 7777 host: :7777 host:0 host:65536 '[]:77' '[::1:77' ::1:77; do
-    hn --dial-in "$place" --nodes 2 --node-rank 0 true
-    exits "--dial-in $place is no place: 64" 64
+    hn_exits "--dial-in $place is no place: 64" 64 --dial-in "$place" --nodes 2 --node-rank 0 true
     has 'which HN322 says' "$ERR" 'error[HN322]: --dial-in needs'
 done
-hn --dial-in "$HOST:7777" --node-rank 0 true
-exits 'the number of nodes is missing: 64' 64
+hn_exits 'the number of nodes is missing: 64' 64 --dial-in "$HOST:7777" --node-rank 0 true
 has 'which HN322 says, too' "$ERR" 'needs --nodes N and --node-rank R'
 hn --dial-in "$HOST:7777" --nodes 2 true
 has 'so it is when the node rank is missing' "$ERR" 'needs --nodes N and --node-rank R'
 hn --dial-in "$HOST:7777" --nodes 2 --node-rank 2 true
 has 'node ranks are below the number of nodes' "$ERR" 'error[HN322]: --node-rank 2 with --nodes 2'
-hn --dial-in "$HOST:7777" --nodes 2 --node-rank 0 -w here true
-exits '-w beside it: 64' 64
+hn_exits '-w beside it: 64' 64 --dial-in "$HOST:7777" --nodes 2 --node-rank 0 -w here true
 has 'they exclude each other' "$ERR" '--dial-in and -w exclude each other'
 for other in '--start-with srun' '--scheduler slurm' '--tree 2'; do
     # shellcheck disable=SC2086
@@ -32,20 +29,17 @@ for other in '--start-with srun' '--scheduler slurm' '--tree 2'; do
 done
 hn --local 1 --node-rank 1 true
 has 'a node rank needs it' "$ERR" '--node-rank without --dial-in'
-hn plan --dial-in "$HOST:7777" --nodes 2 --node-rank 0
-exits 'there is no plan without nodes: 64' 64
+hn_exits 'there is no plan without nodes: 64' 64 plan --dial-in "$HOST:7777" --nodes 2 --node-rank 0
 
 # --- the secret ---
 HNLAUNCH_DIAL_SECRET=too-short hn --dial-in "$HOST:7777" --nodes 2 --node-rank 0 true
 exits 'a secret of nine characters: 78' 78
 has 'needs 16' "$ERR" 'error[HN328]: the dial-in secret has 9 characters, needs 16'
-hn --dial-in "$HOST:7777" --nodes 2 --node-rank 0 --dial-secret none.txt true
-exits 'a file that is not there: 66' 66
+hn_exits 'a file that is not there: 66' 66 --dial-in "$HOST:7777" --nodes 2 --node-rank 0 --dial-secret none.txt true
 has 'is named' "$ERR" 'error[HN328]: cannot read the dial-in secret none.txt'
 unset HNLAUNCH_DIAL_SECRET
 for rank in 0 1; do
-    hn --dial-in "$HOST:7777" --nodes 2 --node-rank $rank true
-    exits "node $rank without a secret: 77" 77
+    hn_exits "node $rank without a secret: 77" 77 --dial-in "$HOST:7777" --nodes 2 --node-rank $rank true
     has 'it is refused' "$ERR" 'error[HN346]: --dial-in has no secret'
     for way in HNLAUNCH_DIAL_SECRET=SECRET '--dial-secret FILE' /run/secrets/hnlaunch/dial-secret; do
         has "which names $way" "$ERR" "| $way"
@@ -55,8 +49,7 @@ done
 echo 0123456789abcdef >secret
 for mode in 602 620 666; do
     chmod $mode secret
-    hn --dial-in "$HOST:7777" --nodes 2 --node-rank 0 --dial-secret secret true
-    exits "a secret of mode $mode: 77" 77
+    hn_exits "a secret of mode $mode: 77" 77 --dial-in "$HOST:7777" --nodes 2 --node-rank 0 --dial-secret secret true
     has 'others may write it' "$ERR" 'error[HN328]: the dial-in secret secret can be written by others'
 done
 chmod 644 secret
@@ -69,8 +62,7 @@ exits 'for the user alone: 68' 68
 lacks 'there is no warning' "$ERR" warning
 if [[ $(id -u) == 0 ]]; then
     chown 1 secret
-    hn --dial-in "$HOST:7777" --nodes 2 --node-rank 0 --dial-secret secret true
-    exits 'a secret of another user: 77' 77
+    hn_exits 'a secret of another user: 77' 77 --dial-in "$HOST:7777" --nodes 2 --node-rank 0 --dial-secret secret true
     has 'is not used' "$ERR" 'error[HN328]: the dial-in secret secret belongs to user 1'
 fi
 
@@ -85,8 +77,7 @@ print("up", flush=True)
 time.sleep(600)' "$PORT" >taken &
 TAKEN=$!
 ok 'a port is taken' wait_for lines_are taken 1
-hn --dial-in "$HOST:$PORT" --nodes 2 --node-rank 0 true
-exits 'node 0 cannot have it: 69' 69
+hn_exits 'node 0 cannot have it: 69' 69 --dial-in "$HOST:$PORT" --nodes 2 --node-rank 0 true
 has 'and says which' "$ERR" "error[HN323]: cannot open port $PORT of $HOST for the nodes: Address already in use"
 kill "$TAKEN"
 wait "$TAKEN" 2>/dev/null
@@ -98,8 +89,7 @@ has 'which is an error' "$ERR" 'error[HN324]: 2 nodes have not dialed in'
 has 'a launch without a secret is warned of' "$ERR" "warning[HN321]: dial-in without a secret: every program that reaches port $PORT"
 hn --dial-in "$HOST:$PORT" --nodes 3 --node-rank 1 -o net.dial_timeout=1s --dial-secret none true
 has 'also on the other nodes' "$ERR" "warning[HN321]: dial-in without a secret: what answers at port $PORT of node 0 can run programs"
-hn --dial-in "$HOST:$PORT" --nodes 3 --node-rank 1 -o net.dial_timeout=1s true
-exits 'node 0 is not there: 68' 68
+hn_exits 'node 0 is not there: 68' 68 --dial-in "$HOST:$PORT" --nodes 3 --node-rank 1 -o net.dial_timeout=1s true
 has 'which the node says' "$ERR" "error[HN325]: node 1 cannot join node 0 at $HOST port $PORT: Connection refused"
 hn --dial-in "name.invalid:$PORT" --nodes 3 --node-rank 1 -o net.dial_timeout=1s true
 has 'a name that does not resolve is told' "$ERR" 'HN325'

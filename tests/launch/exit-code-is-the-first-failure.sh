@@ -5,8 +5,7 @@
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
-hn --local 3 true
-exits 'all ranks exit 0: 0' 0
+hn_exits 'all ranks exit 0: 0' 0 --local 3 true
 
 for code in 1 3 42 255; do
     hn --local 3 sh -c "[ \$RANK != 1 ] || exit $code"
@@ -17,12 +16,10 @@ done
 hn --local 2 sh -c '[ $RANK = 0 ] || exit 9; sleep 30'
 exits 'a rank that was stopped does not hide the code of the culprit' 9
 
-hn --local 2 sh -c '[ $RANK = 1 ] || { sleep 30; exit 5; }; kill -SEGV $$'
-exits 'SIGSEGV: 139' 139
+hn_exits 'SIGSEGV: 139' 139 --local 2 sh -c '[ $RANK = 1 ] || { sleep 30; exit 5; }; kill -SEGV $$'
 verdict_has 'the verdict names the signal' 'rank 1' SIGSEGV '(exit 139)'
 
-hn --local 2 sh -c '[ $RANK = 1 ] || exec sleep 30; kill -KILL $$'
-exits 'SIGKILL: 137' 137
+hn_exits 'SIGKILL: 137' 137 --local 2 sh -c '[ $RANK = 1 ] || exec sleep 30; kill -KILL $$'
 verdict_has 'the verdict says killed by SIGKILL' 'rank 1' SIGKILL
 
 # A folder that may not be looked into would be the reason.
@@ -31,24 +28,19 @@ exits 'a program that is not in PATH: 127' 127
 verdict_has 'the verdict names it' no-such-program-anywhere '(exit 127)'
 has 'what cannot be started has a number of its own' "$ERR" 'error[HN312]: '
 
-hn --local 2 ./not/there
-exits 'a path that is not there: 127' 127
+hn_exits 'a path that is not there: 127' 127 --local 2 ./not/there
 
 echo '#!/bin/sh' >script
-hn --local 2 ./script
-exits 'a file without the x bit: 126' 126
+hn_exits 'a file without the x bit: 126' 126 --local 2 ./script
 verdict_has 'the verdict names the file' script '(exit 126)'
 
-hn --local 2 "$TMP"
-exits 'a folder: 126' 126
+hn_exits 'a folder: 126' 126 --local 2 "$TMP"
 
 printf '\177ELF garbage' >broken && chmod +x broken
-hn --local 1 ./broken
-exits 'a broken binary: 126' 126
+hn_exits 'a broken binary: 126' 126 --local 1 ./broken
 
 printf '#!/no/such/shell\n' >lost && chmod +x lost
-hn --local 1 ./lost
-exits 'a script whose interpreter is missing: 127' 127
+hn_exits 'a script whose interpreter is missing: 127' 127 --local 1 ./lost
 
 hn --local 2 --on-failure continue sh -c '[ $RANK = 0 ] || exit 4; sleep 0.5; echo survived'
 exits '--on-failure continue still gives the code' 4

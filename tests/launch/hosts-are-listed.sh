@@ -7,8 +7,7 @@
 
 printf 'gpu007 slots=8\nn1\ngpu003 slots=8\ngpu003x\n' >file
 lists() { # EXPECTED ARG...
-    hn hosts "${@:2}"
-    exits "hosts ${*:2}" 0
+    hn_exits "hosts ${*:2}" 0 hosts "${@:2}"
     is 'prints the hosts' "$(<"$OUT")" "$1"
     is 'and nothing else' "$(<"$ERR")" ''
 }
@@ -31,8 +30,7 @@ unset HNLAUNCH_RUN_HOSTS
 SLURM_JOB_ID=1 SLURM_JOB_NODELIST='c[1-2]' SLURM_TASKS_PER_NODE='4(x2)' hn hosts --scheduler slurm
 exits 'without a list: those of the allocation' 0
 is 'are printed' "$(<"$OUT")" 'c[1-2]'
-hn hosts - <<<'gpu[1-2]'
-exits 'a name must be one: 64' 64
+hn_exits 'a name must be one: 64' 64 hosts - <<<'gpu[1-2]'
 hn hosts @- <<<$'gpu1\ngpu2'
 is 'a hostfile may come on standard input' "$(<"$OUT")" 'gpu[1-2]'
 hn hosts --json gpu2 gpu1
@@ -41,26 +39,19 @@ import json, sys
 j = json.load(open(sys.argv[1], encoding="utf-8"))
 assert j["folded"] == "gpu[1-2]" and [h["host"] for h in j["hosts"]] == ["gpu2", "gpu1"], j' "$OUT"
 
-hn hosts
-exits 'neither a list nor an allocation: 64' 64
-hn hosts @none
-exits 'a file that is not there: 66' 66
+hn_exits 'neither a list nor an allocation: 64' 64 hosts
+hn_exits 'a file that is not there: 66' 66 hosts @none
 has 'is told' "$ERR" 'error[HN106]'
 is 'and nothing is printed' "$(<"$OUT")" ''
-hn hosts 'gpu[1-'
-exits 'a list that is wrong: 64' 64
-hn hosts a --minus b --common c
-exits 'two ways at once: 64' 64
+hn_exits 'a list that is wrong: 64' 64 hosts 'gpu[1-'
+hn_exits 'two ways at once: 64' 64 hosts a --minus b --common c
 has 'exclude each other' "$ERR" 'error[HN704]: --union, --minus and --common exclude each other'
-hn hosts --probe --expand a
-exits 'so do --probe and --expand' 64
-hn --minus true
-exits 'a run has no --minus: 64' 64
+hn_exits 'so do --probe and --expand' 64 hosts --probe --expand a
+hn_exits 'a run has no --minus: 64' 64 --minus true
 
 # The hostfile that --probe writes is one for a launch.
 probe=(hosts --probe --start-with 'env NODE={host}')
-hn "${probe[@]}" 'a,b:3,c'
-exits '--probe' 0
+hn_exits '--probe' 0 "${probe[@]}" 'a,b:3,c'
 cp "$OUT" probed
 cores=$(nproc)
 is 'a line for each host' "$(cut -d' ' -f1 probed | xargs)" 'a b c'
@@ -74,8 +65,7 @@ ok '--probe --json' python3 -c '
 import json, sys
 (h,) = json.load(open(sys.argv[1], encoding="utf-8"))["hosts"]
 assert h["host"] == "a" and h["slots"] == h["cores"] and h["gpus"] == 0 and h["memory"] > 0 and "addr" in h and "iface" in h, h' "$OUT"
-hn "${probe[@]}" a --iface nonet0
-exits 'no address on the network: 69' 69
+hn_exits 'no address on the network: 69' 69 "${probe[@]}" a --iface nonet0
 has 'is told' "$ERR" 'error[HN320]: 1 host has no address on the network of the ranks'
 printf '[ $1 != b ] || exit 3\nshift\nexec "$@"\n' >via.sh
 hn hosts --probe --start-with "sh $PWD/via.sh {host}" a b

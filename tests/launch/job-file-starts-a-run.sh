@@ -65,11 +65,9 @@ has 'the folder of a link is its own' "$ERR" "$PWD/sub"
 
 # --- plan and config
 printf '[run]\nlocal = 2\nnp = 1\nprogram = echo "a b"\n' >job
-hn plan --job job
-exits 'plan' 0
+hn_exits 'plan' 0 plan --job job
 has 'plan has the program' "$OUT" "echo 'a b'"
-hn config --job job
-exits 'config' 0
+hn_exits 'config' 0 config --job job
 ok 'config tells where values are from' grep -Eq '^run.np +1 +job:3$' "$OUT"
 ok 'and the program' grep -Eq '^run.program +echo "a b" +job:4$' "$OUT"
 hn config --job job ./other x
@@ -90,8 +88,7 @@ cp "$(find "$XDG_STATE_HOME" -name run.json -newer jobs/job)" run.json
 is 'the records have the words of the line' "$(json '" ".join(d["line"])' run.json)" '--local 3 -x TOKEN -x OTHER --job ../jobs/job'
 is 'and the program' "$(json 'd["argv"][0]' run.json)" sh
 id=$(json 'd["run"]' run.json)
-hn rerun "$id"
-exits 'rerun' 0
+hn_exits 'rerun' 0 rerun "$id"
 is 'runs it again, in its folder' "$(sed 's/.*| //' "$OUT" | sort)" "$(printf '%s of 3 in here\n' 0 1 2)"
 hn rerun --ranks 1 "$id"
 is 'rerun --ranks' "$RC $(sed 's/.*| //' "$OUT")" '0 1 of 3 in here'
@@ -99,26 +96,22 @@ has 'behind all other options' "$ERR" '--job ../jobs/job --ranks 1'
 
 # --- mistakes
 printf '[run]\nlocal = 1\n' >job
-hn --job job
-exits 'no program: 64' 64
+hn_exits 'no program: 64' 64 --job job
 has 'where it belongs is told' "$ERR" 'name it in [run] of the job file: program = ./a.out'
 hn true --job job
 has 'behind the program it is not an option' "$ERR" '`--job` after `true` was passed to true'
 hn --local 1
 has 'a job file is an answer to a missing program' "$ERR" 'hnlaunch --job FILE, with program = ./a.out ARGS... in [run]'
 printf '[run]\nlocal = 1\nprogram = echo "a\n' >job
-hn --job job
-exits 'an open quote: 78' 78
+hn_exits 'an open quote: 78' 78 --job job
 has 'the place' "$ERR" 'job:3:11'
 has 'the line' "$ERR" '3 | program = echo "a'
 has 'the mark' "$ERR" '  ^^^^^^^'
 printf '[run]\nlocal = 1\nprogram = touch started\n[trainer]\nnp = 4\n[env]\n' >job
-hn --job job
-exits 'an unknown section: 78' 78
+hn_exits 'an unknown section: 78' 78 --job job
 has 'its place' "$ERR" 'job:4:2'
 ok 'nothing was started' test ! -e started
-hn --job nowhere/job true
-exits 'no file: 66' 66
+hn_exits 'no file: 66' 66 --job nowhere/job true
 has 'is told' "$ERR" 'error[HN720]: cannot read the job file nowhere/job: No such file or directory'
 hn --job jobs true
 is 'a folder' "$RC $(grep -c 'error\[HN720\].* Is a directory' "$ERR")" '66 1'

@@ -11,8 +11,7 @@ gpu002 slots=8
 gpu003 slots=8
 gpu004 slots=8
 END
-hn plan -H hosts.txt -n 20 touch started
-exits 'plan succeeds although no such host exists' 0
+hn_exits 'plan succeeds although no such host exists' 0 plan -H hosts.txt -n 20 touch started
 ok 'gpu001 has the first eight' grep -Eq 'gpu001 .*0-7' "$OUT"
 ok 'gpu002 has the next eight' grep -Eq 'gpu002 .*8-15' "$OUT"
 ok 'gpu003 has the rest' grep -Eq 'gpu003 .*16-19' "$OUT"
@@ -24,13 +23,11 @@ cp "$OUT" plan.txt
 hn --dry-run -H hosts.txt -n 20 touch started
 same '--dry-run is the same' "$OUT" plan.txt
 
-hn plan --json -H hosts.txt -n 20 true
-exits 'plan --json succeeds' 0
+hn_exits 'plan --json succeeds' 0 plan --json -H hosts.txt -n 20 true
 ok 'plan --json is JSON' python3 -m json.tool "$OUT"
 has 'plan --json names the hosts' "$OUT" gpu002
 
-hn plan -H hosts.txt --map node -n 8 --ranks 5 true
-exits 'plan --ranks succeeds' 0
+hn_exits 'plan --ranks succeeds' 0 plan -H hosts.txt --map node -n 8 --ranks 5 true
 has 'round robin: rank 5 is the second on gpu002' "$OUT" 'HN_LOCAL_RANK=1'
 has 'round robin: rank 5 is on node 1' "$OUT" 'HN_NODE_RANK=1'
 has 'plan --ranks tells the whole environment' "$OUT" 'WORLD_SIZE=8'
@@ -50,8 +47,7 @@ hn plan -H hosts.txt --gpus-per-rank 2 true
 ok '--gpus-per-rank 2 halves the ranks' grep -Eq 'gpu002 .*4-7' "$OUT"
 
 # As in Open MPI: beside a hostfile -w, --hosts and --host choose among its hosts.
-hn plan -H hosts.txt --host gpu003 -n 1 true
-exits '-w beside -H succeeds' 0
+hn_exits '-w beside -H succeeds' 0 plan -H hosts.txt --host gpu003 -n 1 true
 ok '-w beside -H: the rank runs on the host that it names' grep -Eq ' 0 +gpu003 +0 +1/8' "$OUT"
 lacks 'the others are left out' "$OUT" gpu001
 has 'the host keeps its line' "$OUT" hosts.txt:3
@@ -60,12 +56,10 @@ ok 'the order is that of the file' grep -Eq ' 0 +gpu002 +0-7 ' "$OUT"
 ok 'slots of -w are taken of those of the file' grep -Eq ' 1 +gpu004 +8-9 +2/2 ' "$OUT"
 hn plan -H hosts.txt -w gpu003 --include gpu003:4-5 true
 ok '--include goes on from there' grep -Eq ' 0 +gpu003 +0-1 +2/2 +4-5 ' "$OUT"
-hn plan -H hosts.txt -w 'gpu001,gpu0017' true
-exits 'a host that the file lacks: 64' 64
+hn_exits 'a host that the file lacks: 64' 64 plan -H hosts.txt -w 'gpu001,gpu0017' true
 has 'it is shown' "$ERR" '       ^^^^^^^ did you mean `gpu001`?'
 has 'a second -H is offered' "$ERR" 'a second -H adds hosts: -H hosts.txt -H FILE'
-hn plan -H hosts.txt -w gpu001:9 true
-exits 'more slots than the file gives: 64' 64
+hn_exits 'more slots than the file gives: 64' 64 plan -H hosts.txt -w gpu001:9 true
 has 'the numbers are told' "$ERR" 'error[HN145]: -w takes 9 slots of gpu001, which has 8'
 echo 'gpu017 slots=8' >more.txt
 hn plan -H hosts.txt -H more.txt -w gpu017 true
@@ -81,8 +75,7 @@ hn plan --json -w 'gpu[001-004],localhost' --tree 2 true
 is '--json says so, too' "$(python3 -c 'import json, sys
 print([n["via"] for n in json.load(sys.stdin)["nodes"]])' <"$OUT")" "[None, 'gpu001', None, 'gpu003', None]"
 
-hn plan -H hosts.txt --ranks 2,32 true
-exits 'ranks that are not there: 64' 64
+hn_exits 'ranks that are not there: 64' 64 plan -H hosts.txt --ranks 2,32 true
 has 'they are told, and which there are' "$ERR" '--ranks 2,32: not ranks of 0 to 31'
 is 'and nothing is shown' "$(wc -c <"$OUT")" 0
 
@@ -148,6 +141,5 @@ is 'also with --json' "$(spares)" 'gpu003 gpu004'
 hn plan --json -H hosts.txt true
 is 'none: an empty list' "$(spares)" ''
 
-hn plan -H hosts.txt -n 33 true
-exits 'more ranks than slots: 69' 69
+hn_exits 'more ranks than slots: 69' 69 plan -H hosts.txt -n 33 true
 done_testing

@@ -21,8 +21,7 @@ is 'a variable beats both' "$(ranks -H hosts.txt --job job)" 4
 is 'an option beats all' "$(ranks -H hosts.txt -n 5 --job job)" 5
 is '-o is an option, too' "$(ranks -H hosts.txt -o run.np=6 --job job)" 6
 
-hn config --job job
-exits 'config succeeds' 0
+hn_exits 'config succeeds' 0 config --job job
 has 'config tells the value and its origin' "$OUT" HNLAUNCH_RUN_NP
 has 'and what it replaces' "$OUT" 'instead of 3, job:2'
 unset HNLAUNCH_RUN_NP
@@ -39,29 +38,24 @@ ok 'in one place the list chooses from the file' grep -Eq ' 0 +localhost +0-1 +2
 
 user=$XDG_CONFIG_HOME/hnlaunch/config.ini
 printf '[run]\ngarce = 3s\n' >"$user"
-hn --local 1 true
-exits 'an unknown key is only a warning' 0
+hn_exits 'an unknown key is only a warning' 0 --local 1 true
 has 'an unknown key gets a suggestion' "$ERR" grace
-hn -o run.strict_config=yes --local 1 true
-exits 'run.strict_config makes it an error: 78' 78
+hn_exits 'run.strict_config makes it an error: 78' 78 -o run.strict_config=yes --local 1 true
 
 printf 'ppn = 2\n' >"$user"
 hn --local 1 true
 has 'a key without its section: where it belongs' "$ERR" 'put it under [run]'
 
 printf '[run]\ngrace = soon\nppn = 8\n[ssh]\nport = x\n' >"$user"
-hn config
-exits 'config with errors in a file: 78' 78
+hn_exits 'config with errors in a file: 78' 78 config
 ok 'config shows what is valid' grep -Eq '^run.ppn +8 +.*/config.ini:3$' "$OUT"
 ok 'config marks what is not' grep -Eq '^run.grace +soon +.*/config.ini:2, not valid$' "$OUT"
 has 'and the errors come with it' "$ERR" "$user:5:8"
 
 printf '[run]\nppn = 8\n[env]\npass = A, B\n' >"$user"
-hn config --map both
-exits 'a wrong command line: 64, and no table' 64
+hn_exits 'a wrong command line: 64, and no table' 64 config --map both
 is 'no table' "$(wc -c <"$OUT")" 0
-hn config --json -n 5 -x MY_TOKEN=hush
-exits 'config --json succeeds' 0
+hn_exits 'config --json succeeds' 0 config --json -n 5 -x MY_TOKEN=hush
 is 'it has values with their origins' "$(python3 -c 'import json, sys
 c = json.load(sys.stdin)
 assert c["v"] == 1
@@ -69,13 +63,11 @@ print(c["run.np"], c["run.ppn"]["origin"].split("/")[-1], c["run.nodes"], c["run
 print([e["value"] for e in c["env.pass"]])' <"$OUT")" "{'value': '5', 'origin': '-n'} config.ini:2 {'value': None, 'origin': None} []
 ['A', 'B', 'MY_TOKEN=***']"
 
-hn config run.ppn env.pass
-exits 'config KEY...' 0
+hn_exits 'config KEY...' 0 config run.ppn env.pass
 is 'shows these keys only' "$(awk '{ print $1 }' "$OUT")" $'KEY\nrun.ppn\nenv.pass\nB'
 hn config run.ppn --json
 is 'in JSON, too' "$(python3 -c 'import json, sys; print(sorted(json.load(sys.stdin)))' <"$OUT")" "['run.ppn', 'v']"
-hn config run.hots
-exits 'a word that is nearly a key: 64' 64
+hn_exits 'a word that is nearly a key: 64' 64 config run.hots
 has 'is told with the key' "$ERR" 'error[HN711]: unknown key `run.hots`'
 has 'which is near' "$ERR" 'help: did you mean `run.hosts`?'
 hn config run.ppn true
@@ -98,18 +90,15 @@ hn config set env.set.Path 'a b'
 has 'the case of a variable of the ranks stays, and blanks are quoted' "$ERR" "export 'HNLAUNCH_ENV_SET_Path=a b'"
 hn config set
 has 'without words the form is shown' "$ERR" 'below [SECTION]: KEY = VALUE'
-hn config get run.timeout
-exits 'config get: 64' 64
+hn_exits 'config get: 64' 64 config get run.timeout
 has 'the line without it' "$ERR" 'help: hnlaunch config run.timeout'
 printf '#!/bin/sh\n' >get
-hn config get run.timeout
-exits 'a program of that name is one' 0
+hn_exits 'a program of that name is one' 0 config get run.timeout
 rm get
 hn config -h
 has 'the help has it' "$OUT" 'hnlaunch config [KEY...] shows the keys named'
 
 printf '[run]\ngrace = soon\n' >"$user"
-hn --local 1 true
-exits 'a wrong value: 78' 78
+hn_exits 'a wrong value: 78' 78 --local 1 true
 has 'a wrong value: its place' "$ERR" "$user:2:9"
 done_testing

@@ -5,78 +5,61 @@
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
-hn true
-exits 'no hosts: 64' 64
+hn_exits 'no hosts: 64' 64 true
 has 'no hosts: --local is offered' "$ERR" --local
 has 'no hosts: -H is offered' "$ERR" -H
 has 'no hosts: -w is offered' "$ERR" -w
 lacks 'no hosts: the error stands once' "$ERR" 'nothing was started'
 
-hn --standalone --nproc_per_node=2 true
-exits 'the first line of torchrun: 64' 64
+hn_exits 'the first line of torchrun: 64' 64 --standalone --nproc_per_node=2 true
 has 'its number is in the help' "$ERR" 'help: say where to run: --local 2 on this machine'
 
 hn
 exits 'nothing at all: 64' 64
 
-hn --local 2
-exits 'no program: 64' 64
+hn_exits 'no program: 64' 64 --local 2
 
-hn --local 2 --no-such-option true
-exits 'an unknown option: 64' 64
+hn_exits 'an unknown option: 64' 64 --local 2 --no-such-option true
 is 'the unknown option is named, once' "$(cat "$ERR")" \
     $'error[HN701]: unknown option `--no-such-option`\n    = help: hnlaunch --help lists all options'
 
-hn --local 2 --graec 5s true
-exits 'a misspelt option: 64' 64
+hn_exits 'a misspelt option: 64' 64 --local 2 --graec 5s true
 has 'a misspelt option is recognised' "$ERR" --grace
 
-hn --local 2 --grace soon true
-exits 'a duration that is none: 64' 64
+hn_exits 'a duration that is none: 64' 64 --local 2 --grace soon true
 has 'it is quoted' "$ERR" soon
 
 hn --local x true
 ok 'a word after --local is the program or an error, never a number' test "$RC" = 127 -o "$RC" = 64
 
-hn --local -n 0 true
-exits '-n 0: 64' 64
+hn_exits '-n 0: 64' 64 --local -n 0 true
 
 hn -H 'gpu[001-004]:8' true
 ok 'a host list after -H is refused' test "$RC" = 64 -o "$RC" = 66
 has 'a host list after -H: -w is offered' "$ERR" -w
 
-hn -H no-such-file true
-exits 'a hostfile that is not there: 66' 66
+hn_exits 'a hostfile that is not there: 66' 66 -H no-such-file true
 told_once 'it is named, once' no-such-file
 verdict_has 'the last line has the exit code' 'hnlaunch: nothing was started  (exit 66)'
 
 echo 'localhost slots=2' >hosts
-hn --hostfile hosts -n 3 true
-exits 'more ranks than slots: 69' 69
+hn_exits 'more ranks than slots: 69' 69 --hostfile hosts -n 3 true
 has 'more ranks than slots: the numbers are told' "$ERR" HN301
-hn --hostfile hosts -n 3 --oversubscribe true
-exits '--oversubscribe allows them' 0
+hn_exits '--oversubscribe allows them' 0 --hostfile hosts -n 3 --oversubscribe true
 
-hn --local 2 -n 3 true
-exits 'more ranks than --local N: 69' 69
+hn_exits 'more ranks than --local N: 69' 69 --local 2 -n 3 true
 has 'the next steps are named' "$ERR" 'help: -n 2, --local 3, or --oversubscribe'
-hn --local 2 --ppn 3 true
-exits 'more ranks per node than --local N: 69' 69
+hn_exits 'more ranks per node than --local N: 69' 69 --local 2 --ppn 3 true
 has 'with a next step' "$ERR" 'help: --ppn 2, or --oversubscribe'
-hn --local 2 -n 3 --oversubscribe true
-exits 'with --oversubscribe all start' 0
-hn --local -n 300 --label none echo up
-exits '--local alone starts as many as -n says' 0
+hn_exits 'with --oversubscribe all start' 0 --local 2 -n 3 --oversubscribe true
+hn_exits '--local alone starts as many as -n says' 0 --local -n 300 --label none echo up
 is 'all of them' "$(grep -c up "$OUT")" 300
 
-hn --local=abc true
-exits 'a number that is none: 64' 64
+hn_exits 'a number that is none: 64' 64 --local=abc true
 has 'help on the option is named' "$ERR" 'help: hnlaunch help local tells what it takes'
-hn -p gpu --local 2 true
-exits 'a partition: 64' 64
+hn_exits 'a partition: 64' 64 -p gpu --local 2 true
 has '-p: what it means, and where a partition is chosen' "$ERR" 'help: -p is the port of ssh; a partition of Slurm is chosen by salloc -p'
-hn -w nosuchhost.invalid true
-exits 'a host that does not exist: 68' 68
+hn_exits 'a host that does not exist: 68' 68 -w nosuchhost.invalid true
 # shellcheck disable=SC2016
 has 'a next step is named' "$ERR" 'help: check the name with `getent hosts nosuchhost.invalid`'
 
@@ -94,18 +77,15 @@ has 'a port that no node has: the option for it' "$ERR" 'help: nothing listens o
 hn -w localhost,127.0.0.2,127.0.0.3 -p 1 true
 has 'some nodes refuse' "$ERR" 'connection refused on port 1'
 lacks 'and others have it: the port is right' "$ERR" 'nothing listens'
-hn -w 'localhost,nosuch.invalid' --nodes 1:2 true
-exits 'with --nodes MIN:MAX it starts' 0
+hn_exits 'with --nodes MIN:MAX it starts' 0 -w 'localhost,nosuch.invalid' --nodes 1:2 true
 
-hn help nproc_per_node
-exits 'help on an option with underscores' 0
+hn_exits 'help on an option with underscores' 0 help nproc_per_node
 has 'is that of the option' "$OUT" '--ppn N|gpu|cpu'
 
 hn -w 'a[1-' true
 ok 'a broken host list is an error' test "$RC" = 64 -o "$RC" = 65
 
-hn -w a -o ssh.tree_auth=forward true
-exits 'ssh.tree_auth alone: 64' 64
+hn_exits 'ssh.tree_auth alone: 64' 64 -w a -o ssh.tree_auth=forward true
 has 'ssh.tree_auth alone: --tree is offered' "$ERR" 'add --tree K'
 env -u SSH_AUTH_SOCK "$HNLAUNCH" -w a,b --tree 1 -o ssh.tree_auth=forward true 2>"$ERR"
 is 'an ssh-agent that is not there: 77' $? 77
@@ -116,37 +96,29 @@ XDG_CONFIG_HOME=$PWD hn --local 1 true
 exits 'as a setting it waits for a tree' 0
 
 # --- values that are something else ---------------------------------------------------------------
-hn -w hosts true
-exits 'a hostfile behind -w: 64' 64
+hn_exits 'a hostfile behind -w: 64' 64 -w hosts true
 has 'it is recognised' "$ERR" 'error[HN126]: -w takes host names, but hosts is a file'
 has '-H is offered' "$ERR" '-H hosts reads the hosts from it'
 hn -w ./hosts true
 has 'a path behind -w: so is -H' "$ERR" '-H ./hosts reads'
 echo 'some log, no hosts' >localhost
-hn -w localhost true
-exits 'any other file of that name does not matter' 0
+hn_exits 'any other file of that name does not matter' 0 -w localhost true
 rm localhost
 
-hn -w 'node 001' true
-exits 'a number alone behind a blank: 64' 64
+hn_exits 'a number alone behind a blank: 64' 64 -w 'node 001' true
 has 'is shown' "$ERR" 'error[HN112]: blanks separate hosts, and a number alone is not a host'
-hn plan -w "$(printf 'node1\nnode2')" true
-exits 'names with blanks between them are hosts' 0
+hn_exits 'names with blanks between them are hosts' 0 plan -w "$(printf 'node1\nnode2')" true
 
-hn -H hosts -H ./hosts true
-exits 'a hostfile that is given twice: 64' 64
+hn_exits 'a hostfile that is given twice: 64' 64 -H hosts -H ./hosts true
 has 'is told as such' "$ERR" 'error[HN709]: the hostfile ./hosts is given twice'
 
-hn --local 1 ''
-exits 'an empty name of a program: 64' 64
+hn_exits 'an empty name of a program: 64' 64 --local 1 ''
 has 'it is told' "$ERR" 'the name of the program is empty'
 
-hn --local 1 --stdin "$TMP" cat
-exits '--stdin with a folder: 66' 66
+hn_exits '--stdin with a folder: 66' 66 --local 1 --stdin "$TMP" cat
 has 'it is told' "$ERR" "cannot read --stdin $TMP: Is a directory"
 for option in --stdin --env-file --push; do
-    hn --local 1 "$option" nowhere cat
-    exits "$option with a file that is not there: 66" 66
+    hn_exits "$option with a file that is not there: 66" 66 --local 1 "$option" nowhere cat
     ok 'the option and the file are named' grep -Eq -- "^error.*$option.*nowhere: No such file" "$ERR"
 done
 
@@ -185,8 +157,7 @@ for words in true ./doctor '-n 1 doctor' 'run doctor'; do
     lacks 'a program, a path, and words behind options or run are none' "$ERR" 'taken as the program'
 done
 for word in kill cancel status list tail rm man docs nodes info; do
-    hn $word k3f9q
-    exits "$word, a command of other tools: 64" 64
+    hn_exits "$word, a command of other tools: 64" 64 $word k3f9q
     has 'it leads to that of hnlaunch' "$ERR" "unknown command \`$word\`; it is \`hnlaunch "
 done
 
@@ -197,8 +168,7 @@ for topic in 'help foo' '--help=foo' '--help foo'; do
     has 'it tells where the topics are' "$ERR" 'hnlaunch -h shows commands and topics'
 done
 
-hn plan -w a,b --spares auto
-exits '--spares auto with all hosts in use: a warning' 0
+hn_exits '--spares auto with all hosts in use: a warning' 0 plan -w a,b --spares auto
 has 'it tells what the option takes' "$ERR" 'warning[HN704]: --spares auto takes the hosts behind --nodes N or -n N, and neither is given'
 has 'and what to write' "$ERR" 'help: --spares N takes the last N hosts'
 printf 'a slots=1\nb slots=1 spare\n' >spare
@@ -216,8 +186,7 @@ echo 'localhost slots=1' >one
 mkdir -p set
 mkdir -p "$XDG_CONFIG_HOME/hnlaunch"
 printf '[run]\nhostfile = %s\n' "$PWD/one" >"$XDG_CONFIG_HOME/hnlaunch/config.ini"
-hn plna --ppn 1
-exits 'a misspelt command: 64' 64
+hn_exits 'a misspelt command: 64' 64 plna --ppn 1
 has 'it is named, and what was meant' "$ERR" 'error[HN706]: unknown command `plna`; did you mean `plan`?'
 lacks 'nothing was contacted' "$ERR" 'hnlaunch: run '
 printf '#!/bin/sh\necho mine\n' >plna
@@ -234,20 +203,15 @@ is 'behind run it is the program' "$(cat "$OUT")" mine
 hn --quiet plan
 is 'behind options it is the program, when there is one' "$(cat "$OUT")" mine
 rm plan
-hn run ps
-exits 'run ps starts ps' 0
-hn -w nowhere.invalid plan
-exits 'without one commands come first: 64' 64
+hn_exits 'run ps starts ps' 0 run ps
+hn_exits 'without one commands come first: 64' 64 -w nowhere.invalid plan
 has 'and that is said before a node is contacted' "$ERR" 'error[HN706]: `plan` is a command, and commands come first'
-hn run plna
-exits 'run and a word is a program that is not there: 127' 127
-hn submit
-exits 'commands of other launchers are programs: 127' 127
+hn_exits 'run and a word is a program that is not there: 127' 127 run plna
+hn_exits 'commands of other launchers are programs: 127' 127 submit
 rm "$XDG_CONFIG_HOME/hnlaunch/config.ini"
 
 for page in -h --help --version -V; do
-    hn "$page"
-    exits "$page succeeds" 0
+    hn_exits "$page succeeds" 0 "$page"
     ok "$page speaks on stdout" test -s "$OUT"
 done
 hn -h

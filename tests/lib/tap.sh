@@ -5,7 +5,8 @@
 #
 #   . "$(dirname "$0")/../lib/tap.sh"
 #   hn --local 2 true                      # sets RC, fills $OUT and $ERR
-#   exits 'a good launch gives 0' 0
+#   exits 'a good launch gives 0' 0        # or both at once:
+#   hn_exits 'a good launch gives 0' 0 --local 2 true
 #   done_testing
 #
 # Every script has an empty folder $TMP, is in $TMP/work, and sees neither settings nor the umask of the user. The
@@ -220,6 +221,12 @@ run() {
 }
 
 hn() { run "$HNLAUNCH" "$@"; }
+
+# hn, and its exit code.
+hn_exits() { # NAME CODE ARGUMENT...
+    hn "${@:3}"
+    exits "$1" "$2"
+}
 
 # Starts hnlaunch in the background: PID is hnlaunch itself, with signals as in a terminal.
 start() {
