@@ -14,12 +14,10 @@ nodes=(-H hosts "${base[@]}")
 deed() { echo "[ \$HN_RESTART != $1 ] || exit 0; [ \$RANK = 1 ] || exec sleep 60; $2"; } # ATTEMPT DEED
 
 touch only-a-file
-hn bad
-exits 'no host is put out: 0' 0
+hn_exits 'no host is put out: 0' 0 bad
 is 'and told so' "$(<"$OUT")" 'no host is put out'
 
-hn "${nodes[@]}" --restart auto sh -c "$(deed 1 'kill -KILL $PPID')"
-exits 'a host whose agent was killed is replaced' 0
+hn_exits 'a host whose agent was killed is replaced' 0 "${nodes[@]}" --restart auto sh -c "$(deed 1 'kill -KILL $PPID')"
 hn bad list
 ok 'it is listed with its reason' grep -qE '^b +20[0-9-]+ [0-9:]+ +[a-z0-9]{5} +b or its agent was lost$' "$OUT"
 hn bad --json
@@ -42,8 +40,7 @@ has 'with a spare host' "$OUT" 'rank 1 of 2 on c'
 printf '%s slots=1\n' a b c >three
 hn -H three "${base[@]}" --nodes 1:2 sh -c 'echo "rank $RANK of $WORLD_SIZE on $NODE"'
 has 'of a longer list the next host is used' "$OUT" 'rank 1 of 2 on c'
-hn -H three "${base[@]}" --min-nodes 3 true
-exits 'fewer than MIN are left: 69' 69
+hn_exits 'fewer than MIN are left: 69' 69 -H three "${base[@]}" --min-nodes 3 true
 has 'is told' "$ERR" 'error[HN843]: 1 of 3 hosts was put out by earlier runs, and at least 3 are needed'
 hn "${nodes[@]}" sh -c 'echo "rank $RANK on $NODE"'
 has 'a plain run warns' "$ERR" 'warning[HN841]: 1 host was put out by an earlier run'
@@ -62,26 +59,20 @@ lacks '--bad-hosts none knows nothing of it' "$ERR" HN841
 hn plan --local 1 true
 lacks 'nor does --local' "$ERR" HN841
 printf 'b slots=1\n' >only
-hn -H only "${base[@]}" --restart auto true
-exits 'a list of nothing but bad hosts: 69' 69
+hn_exits 'a list of nothing but bad hosts: 69' 69 -H only "${base[@]}" --restart auto true
 has 'is told' "$ERR" 'error[HN843]: every host was put out by an earlier run'
-hn -H only "${base[@]}" -o run.leave_out=b true
-exits 'a list of nothing but hosts of run.leave_out: 69' 69
+hn_exits 'a list of nothing but hosts of run.leave_out: 69' 69 -H only "${base[@]}" -o run.leave_out=b true
 has 'tells who has left them out' "$ERR" 'error[HN843]: every host was left out by run.leave_out'
 lacks 'and does not speak of bad hosts' "$ERR" 'hnlaunch bad'
-hn -H three "${base[@]}" -o run.leave_out=c --min-nodes 3 true
-exits 'too few are left by run.leave_out: 69' 69
+hn_exits 'too few are left by run.leave_out: 69' 69 -H three "${base[@]}" -o run.leave_out=c --min-nodes 3 true
 has 'is told, too' "$ERR" 'error[HN843]: 1 of 3 hosts was left out by run.leave_out, and at least 3 are needed'
 
 # The program's own fault on two hosts: the first is innocent.
-hn bad clear b
-exits 'a host is taken back' 0
-hn "${nodes[@]}" --restart auto sh -c "$(deed 9 'kill -SEGV $$')"
-exits 'a fault that comes again on another host' 139
+hn_exits 'a host is taken back' 0 bad clear b
+hn_exits 'a fault that comes again on another host' 139 "${nodes[@]}" --restart auto sh -c "$(deed 9 'kill -SEGV $$')"
 hn bad
 is 'leaves no host in the list' "$(<"$OUT")" 'no host is put out'
-hn bad clear b
-exits 'a host that is not listed: 66' 66
+hn_exits 'a host that is not listed: 66' 66 bad clear b
 has 'is told' "$ERR" 'error[HN842]: b is not put out'
 for words in 'clear' 'clear a b' 'list b' 'remove b'; do
     # shellcheck disable=SC2086
@@ -95,10 +86,8 @@ mkdir "$list"
 hn "${nodes[@]}" --restart auto sh -c "$(deed 1 'kill -KILL $PPID')"
 exits 'a list that cannot be read or written does not harm the run' 0
 is 'it is one warning' "$(grep -c 'warning\[HN840\]' "$ERR")" 1
-hn bad
-exits 'bad itself fails: 66' 66
-hn bad clear a
-exits 'and cannot change it: 73' 73
+hn_exits 'bad itself fails: 66' 66 bad
+hn_exits 'and cannot change it: 73' 73 bad clear a
 rmdir "$list"
 printf 'nonsense\n{"host":"a","until":99999999999,"reason":"by hand","run":"-"}\n' >"$list"
 hn "${nodes[@]}" true

@@ -16,20 +16,17 @@ if [[ -e $BUILD/hn_backend_gloo.so ]]; then
     for shape in '1 1 1' '2 1 2' '4 2 2' '6 2 3'; do
         # shellcheck disable=SC2086
         set -- $shape
-        hn --local "$1" --label none "$examples/groups" 60
-        exits "groups: a product on $1 ranks" 0
+        hn_exits "groups: a product on $1 ranks" 0 --local "$1" --label none "$examples/groups" 60
         has "groups: the grid is $2 x $3, and the product right" "$OUT" "grid of $2 x $3 ranks, 60 x 60 elements"
         has 'groups: as the one made alone' "$OUT" ': right, '
     done
     for bench in allreduce alltoall; do
-        hn --local 3 --label none "$examples/$bench" -b 24 -e 96K -f 4 -n 2 -w 1
-        exits "$bench: gives 0" 0
+        hn_exits "$bench: gives 0" 0 --local 3 --label none "$examples/$bench" -b 24 -e 96K -f 4 -n 2 -w 1
         is "$bench: the columns of nccl-tests" "$(sed -n 2p "$OUT" | tr -s ' ')" \
             '# size count type redop time algbw busbw #wrong'
         is "$bench: seven sizes, nothing wrong" "$(awk '/^ / { n++; wrong += $8 } END { print n, wrong }' "$OUT")" '7 0'
         is "$bench: says so" "$(tail -n 1 "$OUT")" '# all results are right'
-        hn --local 1 --label none "$examples/$bench" -f 1
-        exits "$bench: bad options are usage" 64
+        hn_exits "$bench: bad options are usage" 64 --local 1 --label none "$examples/$bench" -f 1
     done
 else
     skip 'groups, allreduce, alltoall' 'built without Gloo'
@@ -49,13 +46,11 @@ barrier=$!
 } &
 join=$!
 
-hn --local 4 "$examples/crash" 2
-exits 'crash: the exit code is that of the rank' 7
+hn_exits 'crash: the exit code is that of the rank' 7 --local 4 "$examples/crash" 2
 verdict_has 'crash: and the rank is named, with its last line' 'rank 2 on localhost exited with code 7: crash: rank 2 fails: exit'
 hn --local 4 "$examples/crash" 1 report
 verdict_has 'crash: what it reported is the reason' 'rank 1 on localhost: data: shard 12 is empty  (exit 7)'
-hn --local 4 "$examples/crash" 3 abort
-exits 'crash: hn_abort() chooses the code' 9
+hn_exits 'crash: hn_abort() chooses the code' 9 --local 4 "$examples/crash" 3 abort
 verdict_has 'crash: and the words' 'rank 3 on localhost aborted the job: the loss is not a number'
 ASAN_OPTIONS=handle_segv=0 hn --local 4 "$examples/crash" 0 signal
 exits 'crash: a signal is 128 and its number' 139
@@ -71,8 +66,7 @@ for rank in 0 1; do
     has "crash: rank $rank knows at once" "$OUT" "rank $rank: HN_ERR_PEER: barrier \`world\`: rank 2 (localhost) has already exited"
     has "crash: and where" "$OUT" "rank $rank: it was rank 2 on localhost"
 done
-hn --local 1 "$examples/crash" 0 nonsense
-exits 'crash: usage' 64
+hn_exits 'crash: usage' 64 --local 1 "$examples/crash" 0 nonsense
 
 start --local 4 --wait-warn 500ms "$examples/hang" 2
 ok 'hang: a wait that lasts is told' wait_for grep -q 'HN404.*ranks 0-1,3 wait in barrier `world` for .*; rank 2 on localhost has not come' "$ERR"
@@ -88,11 +82,9 @@ read -r RC <join.code
 cp join.err "$ERR"
 exits 'hang: who does not join ends the job when asked to' 75
 has 'hang: and is named' "$ERR" 'rank 2 on localhost did not join within 5s'
-hn --local 1 "$examples/hang" 0 nonsense
-exits 'hang: usage' 64
+hn_exits 'hang: usage' 64 --local 1 "$examples/hang" 0 nonsense
 
-hn --local 4 --label none "$examples/slow" 2 15
-exits 'slow: ends well' 0
+hn_exits 'slow: ends well' 0 --local 4 --label none "$examples/slow" 2 15
 # On a busy machine another may be slow for a step.
 ok 'slow: the slow rank is named' grep -qE \
     '^step [0-9]+: rank 2 on localhost takes [0-9.]+ times as long as the others$' "$OUT"

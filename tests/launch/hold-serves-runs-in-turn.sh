@@ -22,8 +22,7 @@ on=(-w other.invalid:2 --start-with "$PWD/start {host}")
 held() { "$HNLAUNCH" ps --json | python3 -c 'import json, sys; [print(*[h[k] for k in sys.argv[1:]]) for h in json.load(sys.stdin)["holds"]]' "$@"; }
 no_hold() { [[ ! -e $XDG_RUNTIME_DIR/hnlaunch/holds ]]; }
 
-hn hold "${on[@]}" --idle 5m
-exits 'a hold is made' 0
+hn_exits 'a hold is made' 0 hold "${on[@]}" --idle 5m
 HOLD=$(cat "$OUT")
 is 'ps lists it' "$(held hold nodes_ready used_by)" "$HOLD 1 []"
 for i in {1..5}; do
@@ -38,8 +37,7 @@ start "${on[@]}" --label none sh -c 'echo up; exec sleep 1000.31'
 ok 'ranks are up' wait_for lines_are "$OUT" 2
 is 'ps names the run' "$(held used_by | tr -d "[]'")" "$("$HNLAUNCH" ps --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["runs"][0]["run"])')"
 one=$PID
-hn "${on[@]}" true
-exits 'a second run is refused' 69
+hn_exits 'a second run is refused' 69 "${on[@]}" true
 has 'with a number' "$ERR" 'error[HN630]'
 kill -KILL "$one"
 PID=$one
@@ -57,17 +55,13 @@ exits 'a killed hold ends its run with 125' 125
 verdict_has 'which is told' "hold $HOLD (pid " ') has ended'
 has 'with a step that does not blame the node' "$ERR" 'help: start again: the run then logs in'
 nothing_left 'nothing is left of both'
-hn "${on[@]}" --label none true
-exits 'the next run starts without it' 0
+hn_exits 'the next run starts without it' 0 "${on[@]}" --label none true
 is 'by the program' "$(wc -l <"$starts")" 2
 
-hn hold "${on[@]}" --idle 1s
-exits 'a hold for a second' 0
+hn_exits 'a hold for a second' 0 hold "${on[@]}" --idle 1s
 ok 'ends after it' wait_for no_hold
-hn hold "${on[@]}"
-exits 'a hold that is released' 0
-hn release
-exits 'is gone' 0
+hn_exits 'a hold that is released' 0 hold "${on[@]}"
+hn_exits 'is gone' 0 release
 ok 'at once' wait_for no_hold
 hn hold "${on[@]}"
 kill -TERM "$(held pid)"
@@ -128,11 +122,9 @@ has 'release by its name: the name' "$ERR" "it may be hold $HOLD"
 hn hold "${on[@]}"
 is_silent 'another hold of the same hosts'
 lacks 'another hold of the same hosts: no talk of names' "$ERR" 'same hosts and settings'
-hn "${on[@]}" --hold "$HOLD" true
-exits 'a run that names it' 69
+hn_exits 'a run that names it' 69 "${on[@]}" --hold "$HOLD" true
 has 'is told so' "$ERR" "error[HN633]: hold $HOLD does not serve this run: a hold of yours (pid $pid) does not answer"
-hn ps
-exits 'ps' 0
+hn_exits 'ps' 0 ps
 has 'ps warns of it' "$ERR" "warning[HN633]: a hold of yours (pid $pid) does not answer"
 hn hold -w more.invalid "${on[@]:2}"
 more=$(held pid)
@@ -148,8 +140,7 @@ kill -KILL "$more" "$third"
 kill -CONT "$pid" "$more" "$third" 2>"$TMP/gone"
 ok 'two are gone' wait_for not kill -0 "$more" "$third"
 sleep 2 # their sockets are no longer young ones
-hn hold "${on[@]}"
-exits 'a second hold' 69
+hn_exits 'a second hold' 69 hold "${on[@]}"
 has 'is refused by the name of the first' "$ERR" "error[HN634]: cannot make a hold: hold $HOLD has the same hosts and settings"
 has 'with the ways to go on' "$ERR" "help: runs on these hosts start on it; hnlaunch release $HOLD ends it"
 start "${on[@]}" --label none sh -c 'echo up; exec sleep 1000.31'
@@ -168,13 +159,11 @@ hn hold "${on[@]}"
 one=$(cat "$OUT")
 hn hold -w more.invalid "${on[@]:2}"
 two=$(cat "$OUT")
-hn release "$one" nobody noone
-exits 'a release with wrong names' 69
+hn_exits 'a release with wrong names' 69 release "$one" nobody noone
 has 'tells one' "$ERR" 'error[HN631]: there is no hold nobody'
 has 'and the other' "$ERR" 'error[HN631]: there is no hold noone'
 is 'and releases nothing' "$(held hold | sort | xargs)" "$(printf '%s\n' "$one" "$two" | sort | xargs)"
-hn release "$one" "$two"
-exits 'a release of two' 0
+hn_exits 'a release of two' 0 release "$one" "$two"
 has 'ends one' "$ERR" "hold $one has ended"
 has 'and the other' "$ERR" "hold $two has ended"
 ok 'so that none is left' wait_for no_hold
@@ -182,8 +171,7 @@ ok 'so that none is left' wait_for no_hold
 hn hold "${on[@]}"
 kill -KILL "$(held pid)"
 sleep 2 # the socket is no longer a young one
-hn hold "${on[@]}"
-exits 'a hold where a killed one has left its socket' 0
+hn_exits 'a hold where a killed one has left its socket' 0 hold "${on[@]}"
 hn release
 ok 'ends as ever' wait_for no_hold
 
@@ -191,8 +179,7 @@ ok 'ends as ever' wait_for no_hold
 
 both=(-w a.invalid,b.invalid "${on[@]:2}")
 dies() { # OPTION...: of a run whose hold is killed
-    hn hold "${both[@]}"
-    exits 'a hold of two hosts' 0
+    hn_exits 'a hold of two hosts' 0 hold "${both[@]}"
     start "${both[@]}" --oversubscribe --label none "$@" sh -c 'echo up; [ "$HN_RESTART" = 0 ] || exit 0; exec sleep 1000.31'
     ok 'ranks are up' wait_for lines_are "$OUT" 2
     HOLD=$(held hold) pid=$(held pid)
@@ -205,8 +192,7 @@ is 'the last line blames the hold alone' "$(verdict | sed 's/.* after [^:]*: //'
 lacks 'no host is called lost' "$ERR" 'lost '
 lacks 'nor to be left out' "$ERR" '--without-bad'
 sleep 2 # the socket is no longer a young one
-hn rerun --without-bad
-exits 'no host was bad' 66
+hn_exits 'no host was bad' 66 rerun --without-bad
 has 'as rerun says' "$ERR" 'is known to have failed'
 dies --restart auto
 exits 'with --restart auto the run goes on' 0

@@ -11,14 +11,12 @@ mkdir -m 700 "$XDG_RUNTIME_DIR"
 matches() { ok "$1" grep -qaE -- "$3" "$2"; } # NAME FILE ERE
 newest() { "$HNLAUNCH" ps --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["runs"][0]["run"])'; }
 
-hn logs
-exits 'without a run' 66
+hn_exits 'without a run' 66 logs
 has 'it is told' "$ERR" 'error[HN801]: there is no run'
 
 hn --local 4 sh -c 'printf "be"; sleep 0.05; echo "gun"; echo "rank $RANK"; echo "err $RANK" >&2; printf end'
 cp "$OUT" live
-hn logs
-exits 'the newest run' 0
+hn_exits 'the newest run' 0 logs
 is 'all lines are there, put together' "$(grep -c '| begun$' "$OUT") $(grep -c '| rank [0-3]$' "$OUT") $(grep -c '| err [0-3]$' "$OUT") $(grep -c '| end$' "$OUT")" '4 4 4 4'
 is 'in the order of each stream, with its rank' "$(grep '^2 | [^e]' "$OUT" | xargs)" '2 | begun 2 | rank 2'
 is 'nothing is added' "$(wc -l <"$OUT")" 16
@@ -32,14 +30,11 @@ hn logs --timestamps --grep begun --ranks 0
 matches 'times' "$OUT" '^[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\.[0-9]{3} 0 \| begun$'
 hn logs --since 1h --ranks 0
 is 'of the last hour' "$(wc -l <"$OUT")" 4
-hn logs --grep 'a('
-exits 'a wrong pattern' 64
+hn_exits 'a wrong pattern' 64 logs --grep 'a('
 has 'is told' "$ERR" 'error[HN810]: cannot use the pattern a(: '
-hn logs --grep '(a*)\1'
-exits 'a pattern with a back reference' 64
+hn_exits 'a pattern with a back reference' 64 logs --grep '(a*)\1'
 has 'is told' "$ERR" 'error[HN812]: cannot use the pattern (a*)\1: it has a back reference'
-hn logs --ranks 7
-exits 'a rank that is not there' 66
+hn_exits 'a rank that is not there' 66 logs --ranks 7
 has 'is told, with those that are' "$ERR" 'it has ranks 0 to 3'
 hn --local 1 --progress none sh -c 'echo early; sleep 6; echo late; exit 3'
 hn logs --around failure
@@ -51,17 +46,13 @@ is '... and no others' "$RC $(wc -l <"$OUT")" '0 0'
 matches 'without a line the last one before is told' "$ERR" "^note: no chosen line is from 1m00s to 1m10s after the start; the last one before came after [0-9.]+s: hnlaunch logs --tail 20 $(newest)$"
 hn logs --around 1m05.5s --grep nothing
 has '... or that there is none' "$ERR" "note: no chosen line is from 1m00s to 1m10s after the start, and none from before; hnlaunch logs $(newest) shows all"
-hn logs --around soon
-exits 'no time is refused' 64
+hn_exits 'no time is refused' 64 logs --around soon
 has '... with the form' "$ERR" 'must be `failure`, or a time of the run such as 7.5s or 1m07s, up to 3660d, got `soon`'
-hn logs --around failure -f
-exits '--around and --follow exclude each other' 64
+hn_exits '--around and --follow exclude each other' 64 logs --around failure -f
 hn --local 1 true
-hn logs --around failure
-exits 'a run that has not failed' 66
+hn_exits 'a run that has not failed' 66 logs --around failure
 has '... is told' "$ERR" "error[HN809]: run $(newest) has not failed"
-hn --since 1h --local 1 true
-exits 'an option of logs elsewhere' 64
+hn_exits 'an option of logs elsewhere' 64 --since 1h --local 1 true
 has 'is told, too' "$ERR" 'error[HN704]: --since is an option of logs'
 hn --local 2 sh -c 'if [ "$RANK" = 0 ]; then echo a; echo b; touch first; else until [ -e first ]; do sleep 0.01; done; echo b; echo a; fi'
 hn logs --fold
@@ -73,8 +64,7 @@ hn logs --host 127.0.0.1
 is 'a host, whose name stands before the rank' "$(sort "$OUT")" "$(printf '127.0.0.1:2 | 2\n127.0.0.1:3 | 3')"
 hn logs --fold --ranks 0,2
 is 'with --fold, too' "$(sort "$OUT")" "$(printf '127.0.0.1:2 | 2\nlocalhost:0 | 0')"
-hn logs --host nowhere
-exits 'a host that is not there' 66
+hn_exits 'a host that is not there' 66 logs --host nowhere
 has 'it is told with those that are there' "$ERR" "error[HN809]: run $(newest) has no host nowhere"
 has 'by name' "$ERR" 'it has localhost, 127.0.0.1'
 hn --local 1 sh -c 'echo alone; exec 2>&-; exit 5'
@@ -120,13 +110,11 @@ else
     skip 'logs on a terminal' 'script is not installed'
 fi
 hn --local 1 true $'\033]0;OWNED\007'
-hn rerun
-exits 'a command line with an escape sequence runs again' 0
+hn_exits 'a command line with an escape sequence runs again' 0 rerun
 lacks 'and is told without it' "$ERR" $'\033'
 
 hn --log-dir logs --local 2 sh -c 'echo "here $RANK"; echo "err $RANK" >&2; printf end'
-hn logs
-exits 'with --log-dir' 0
+hn_exits 'with --log-dir' 0 logs
 is 'the output is printed' "$(sort "$OUT" | xargs)" '0 | end 0 | err 0 0 | here 0 1 | end 1 | err 1 1 | here 1'
 for option in --follow '--since 1h' --timestamps '--tail 6'; do
     # shellcheck disable=SC2086
@@ -151,8 +139,7 @@ hn logs
 is 'without that file those of the ranks are printed' "$(xargs <"$OUT")" '0 | here 0 0 | end 0 | err 0 1 | here 1 1 | end 1 | err 1'
 hn logs --ranks 1 --stderr
 is 'chosen as others' "$(cat "$OUT")" '1 | err 1'
-hn logs --grep here --host nowhere
-exits 'a host that is not there' 66
+hn_exits 'a host that is not there' 66 logs --grep here --host nowhere
 for option in --follow '--since 1h' --timestamps --fold; do
     # shellcheck disable=SC2086
     hn logs $option
@@ -234,8 +221,7 @@ hn logs --tail 100
 is 'more than there are: all' "$(wc -l <"$OUT")" 7
 hn logs -f -n 1
 is '-f of a run that has ended' "$(cat "$OUT")" '1 | bad'
-hn logs --tail 0
-exits 'no lines are no number' 64
+hn_exits 'no lines are no number' 64 logs --tail 0
 hn logs --json -n 2 --fold
 is '--json: an object a line' "$(python3 -c 'import json, sys
 for line in open(sys.argv[1]):

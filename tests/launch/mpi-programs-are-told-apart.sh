@@ -17,8 +17,7 @@ done
 for name in libmpi.so.12 libmpich.so.12; do
     hn --local 2 "./with-$name"
     lacks "$name: its ranks find each other" "$ERR" HN313
-    hn --local 2 --mpi none "./with-$name"
-    exits "$name with --mpi none: it starts" 0
+    hn_exits "$name with --mpi none: it starts" 0 --local 2 --mpi none "./with-$name"
     has 'with a warning' "$ERR" "warning[HN313]: ./with-$name uses MPI ($name), and with --mpi none each of its 2 ranks"
     has 'and what to do' "$ERR" '= help: leave out --mpi none'
 done
@@ -136,8 +135,7 @@ for name in with-libmpi.so.40 with-libmpi.so.12 outer-disable; do
 done
 
 # The fake library asks for nothing: each rank is alone, which is told once.
-hn --local 2 ./with-libmpi.so.12
-exits 'ranks that do not ask for each other: they end well' 0
+hn_exits 'ranks that do not ask for each other: they end well' 0 --local 2 ./with-libmpi.so.12
 has 'with a warning' "$ERR" 'on localhost uses MPI (libmpi.so.12), and has ended without asking for the other ranks'
 is 'once' "$(grep -c 'warning\[HN407\]' "$ERR")" 1
 has 'and what to do' "$ERR" '--mpi pmix for Open MPI'
@@ -167,26 +165,21 @@ END
 cc -o world world.c
 "$HNLAUNCH" --local 2 ./world open_mpi. 100 2>long.err &
 long=$!
-hn --local 2 ./world open_mpi.
-exits 'two ranks, each in a world of one: the job fails' 78
+hn_exits 'two ranks, each in a world of one: the job fails' 78 --local 2 ./world open_mpi.
 has 'with a number' "$ERR" 'error[HN510]: ranks were worlds of one'
 has 'and what to do if that is right' "$ERR" 'help: ranks that are worlds of one on purpose need --mpi none'
 verdict_has 'the last line says so' 'ranks 0 and 1 were each a world of one: their MPI (Open MPI) needs --mpi pmix  (exit 78)'
-hn --local 2 sh -c './world open_mpi.; true'
-exits 'below a shell, too' 78
+hn_exits 'below a shell, too' 78 --local 2 sh -c './world open_mpi.; true'
 hn --local 2 ./world mpich_shm_
 has "MPICH's" "$ERR" "ranks 0 and 1 were each a world of one: the variables PMI_* of hnlaunch did not reach their MPI (MPICH's ABI)"
-hn --local 2 -x ONLY=1 ./world open_mpi.
-exits 'one of two: no failure' 0
+hn_exits 'one of two: no failure' 0 --local 2 -x ONLY=1 ./world open_mpi.
 has 'but a warning' "$ERR" 'warning[HN407]: rank 1 on localhost uses MPI (Open MPI)'
 hn --local 2 --max-restarts 1 sh -c 'if [ "$RANK" = "$HN_RESTART" ]; then ./world open_mpi.; elif [ "$RANK" = 1 ]; then sleep 3; exit 3; fi'
 exits 'one of two in each of two attempts: no failure' 0
 has 'of which there were two' "$ERR" 'restart 1 of 1: rank 1'
-hn --local 2 --mpi none ./world open_mpi.
-exits '--mpi none: no failure' 0
+hn_exits '--mpi none: no failure' 0 --local 2 --mpi none ./world open_mpi.
 lacks 'and no word' "$ERR" '[HN'
-hn --local 1 ./world open_mpi.
-exits 'one rank is a world' 0
+hn_exits 'one rank is a world' 0 --local 1 ./world open_mpi.
 lacks 'of which nothing is said' "$ERR" '[HN'
 hn -w localhost:2 --gpus-per-rank 0 --role a --nodes 1 -n 1 ./world open_mpi. : --role b --on a ./world open_mpi.
 exits 'a rank in each of two roles: no failure' 0
@@ -200,10 +193,8 @@ kill -TERM "$long"
 wait "$long"
 is 'once' "$(grep -c HN511 long.err)" 1
 lacks 'ranks that are stopped are no failure' long.err HN510
-hn --local 2 sh -c './mpirun open_mpi.; true'
-exits 'what a launcher does is its own' 0
-hn --local 2 ./world other.
-exits 'another file is none of MPI' 0
+hn_exits 'what a launcher does is its own' 0 --local 2 sh -c './mpirun open_mpi.; true'
+hn_exits 'another file is none of MPI' 0 --local 2 ./world other.
 
 # mpi4py itself is not needed to see that it is imported.
 echo 'MPI = None' >mpi4py.py
@@ -237,8 +228,7 @@ done
 
 hn --local 1 --mpi none ./with-libmpi.so.40
 lacks 'one rank is a world' "$ERR" HN313
-hn --local 2 --mpi none ./with-libmpilike.so.1
-exits 'a library of another name' 0
+hn_exits 'a library of another name' 0 --local 2 --mpi none ./with-libmpilike.so.1
 lacks 'is none' "$ERR" HN313
 hn --local 2 --mpi none true
 lacks 'nor is a usual program' "$ERR" HN313

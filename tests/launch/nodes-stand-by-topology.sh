@@ -20,8 +20,7 @@ leaf2: n[2,10,3]
 leaf1: n1 n[4-5],m[001-999]
 core: leaf[1-2]
 E2
-hn plan --json -w 'n[1-5],n10' --order topology --topology net.txt true
-exits 'a plan by topology' 0
+hn_exits 'a plan by topology' 0 plan --json -w 'n[1-5],n10' --order topology --topology net.txt true
 is 'nodes stand by switch and name' "$(nodes)" \
     'n1:leaf1:core/leaf1 n4:leaf1:core/leaf1 n5:leaf1:core/leaf1 n2:leaf2:core/leaf2 n3:leaf2:core/leaf2 n10:leaf2:core/leaf2'
 hn plan -w 'n[1-5],n10' --segment 3 --topology net.txt true
@@ -57,14 +56,11 @@ done
 hn plan --json -w 'n[1-4],n10' --segment 2 --topology net.txt --min-nodes 2 true
 is '--min-nodes takes whole segments' "$(hosts)" 'n1 n4 n2 n3'
 
-hn plan -w 'n[1-4],n10' --segment 2 --topology net.txt true
-exits 'a number that is no multiple' 69
+hn_exits 'a number that is no multiple' 69 plan -w 'n[1-4],n10' --segment 2 --topology net.txt true
 has '... is refused' "$ERR" 'error[HN360]: 5 nodes are no multiple of --segment 2: domain leaf1 has 2 nodes (n[1,4]), leaf2 has 3 nodes (n[2-3,10])'
-hn plan -w 'n[1-4],n[10,5]' --segment 2 --topology net.txt true
-exits 'segments that do not fit' 69
+hn_exits 'segments that do not fit' 69 plan -w 'n[1-4],n[10,5]' --segment 2 --topology net.txt true
 has '... are refused with the domains' "$ERR" 'segments of 2 nodes do not fit: domain leaf1 has 3 nodes (n[1,4-5]), leaf2 has 3 nodes (n[2-3,10])'
-hn plan -w 'n[1-2]' --segment 2 true
-exits 'segments without known domains are refused' 69
+hn_exits 'segments without known domains are refused' 69 plan -w 'n[1-2]' --segment 2 true
 has '... with the next step' "$ERR" '2 nodes are in no known domain (n[1-2])'
 hn plan --json -w 'x2,n1,x1' --order topology --topology net.txt true
 is 'hosts without a domain come last' "$(nodes)" 'n1:leaf1:core/leaf1 x1:None:None x2:None:None'
@@ -94,15 +90,11 @@ wrong 'a line without a colon' $'s1: n1\nn2\n' 65 'error[HN171]: expected `switc
 wrong 'a host at two switches' $'s1: n[1-3]\ns2: n3\n' 65 'error[HN172]: n3 is in two switches, s1 and s2' 'wrong.txt:2:5' '1 | s1: n[1-3]'
 wrong 'a circle' $'a: b n1\nb: a\n' 65 'error[HN173]' 'is below itself' 'wrong.txt:1:1'
 wrong 'an empty file' '' 65 'error[HN171]: no switch with hosts in wrong.txt'
-hn plan -w n1 --order topology --topology none.txt true
-exits 'a missing file' 66
+hn_exits 'a missing file' 66 plan -w n1 --order topology --topology none.txt true
 has '... is told' "$ERR" 'error[HN170]: cannot read the topology file none.txt: there is no such file'
-hn plan -w n1 --topology net.txt true
-exits '--topology alone is refused' 64
-hn plan -w n1:2 --segment 1 --map node true
-exits '--segment and --map node' 64
-hn plan -w n1 --segment 1 --role a true : --role b true
-exits '--segment and roles' 64
+hn_exits '--topology alone is refused' 64 plan -w n1 --topology net.txt true
+hn_exits '--segment and --map node' 64 plan -w n1:2 --segment 1 --map node true
+hn_exits '--segment and roles' 64 plan -w n1 --segment 1 --role a true : --role b true
 
 # Agents that a step of Slurm starts know their switches.
 cat >leaf <<'E2'
@@ -127,8 +119,7 @@ is 'a run in segments, by the switches of the agents' "$(ranks)" 'n1 n3 n2 n4 '
 hn "${base[@]}" -w 'n[2-4],n9,n1' --segment 2 --nodes 2 "${echo_node[@]}"
 exits 'a host that is not reached is not chosen' 0
 is '... others are' "$(ranks)" 'n1 n3 '
-hn "${base[@]}" -w 'n[1-4]' --segment 4 "${echo_node[@]}"
-exits 'a run whose segments do not fit' 69
+hn_exits 'a run whose segments do not fit' 69 "${base[@]}" -w 'n[1-4]' --segment 4 "${echo_node[@]}"
 has '... names the switches' "$ERR" 'segments of 4 nodes do not fit: domain leaf1 has 2 nodes (n[1,3]), leaf2 has 2 nodes (n[2,4])'
 hn "${base[@]}" -w 'n[1-4]' --order topology --role a --nodes 2 "${echo_node[@]}" : --role b --nodes 2 sh -c 'echo 1$RANK $NODE'
 is 'roles have neighbouring nodes' "$(ranks)" 'n1 n3 n2 n4 '

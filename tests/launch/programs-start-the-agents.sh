@@ -35,32 +35,23 @@ has 'the plan shows it' "$OUT" 'agents    --start-with ./enter {host}'
 hn plan --json=plan --start-with './enter {host}' -w node-b -n 1 true
 is 'also as JSON' "$(python3 -c 'import json; print(json.load(open("plan"))["via"])')" './enter {host}'
 
-hn --start-with './enter {host}' -w node-b,node-c true
-exits 'a program that ends at once: 69' 69
+hn_exits 'a program that ends at once: 69' 69 --start-with './enter {host}' -w node-b,node-c true
 has 'its code is told' "$ERR" 'enter ended with exit code 3'
 has 'and its words' "$ERR" 'enter: no such node: node-c'
-hn --start-with 'cat {host}' -w given true
-exits 'a program that starts no shell: 69' 69
+hn_exits 'a program that starts no shell: 69' 69 --start-with 'cat {host}' -w given true
 has 'its bytes are shown' "$ERR" 'end'
-hn --start-with './enter node-b' -w node-b true
-exits 'no {host}: 64' 64
+hn_exits 'no {host}: 64' 64 --start-with './enter node-b' -w node-b true
 has 'that is told' "$ERR" 'error[HN340]: cannot use --start-with: ./enter node-b has no {host} for the name of the node'
-hn --start-with './enter "{host}' -w node-b true
-exits 'an open quote: 64' 64
+hn_exits 'an open quote: 64' 64 --start-with './enter "{host}' -w node-b true
 has 'it is told' "$ERR" 'error[HN340]: cannot use --start-with: a " is not closed'
-hn --start-with 'no-such-program {host}' -w node-b true
-exits 'a missing program: 127' 127
+hn_exits 'a missing program: 127' 127 --start-with 'no-such-program {host}' -w node-b true
 has 'it is named' "$ERR" 'error[HN342]: cannot start `no-such-program`, which starts the agents: not found in PATH'
-hn --start-with './given {host}' -w node-b true
-exits 'one that cannot be executed: 126' 126
-hn --start-with './enter {host}' --tree 2 -w node-b true
-exits 'beside --tree: 64' 64
+hn_exits 'one that cannot be executed: 126' 126 --start-with './given {host}' -w node-b true
+hn_exits 'beside --tree: 64' 64 --start-with './enter {host}' --tree 2 -w node-b true
 has 'the reason is told' "$ERR" 'error[HN341]: --tree and --start-with ./enter {host} exclude each other'
-hn --start-with srun -w node-b true
-exits 'srun outside a job of Slurm: 69' 69
+hn_exits 'srun outside a job of Slurm: 69' 69 --start-with srun -w node-b true
 has 'it is told' "$ERR" 'error[HN343]: cannot use --start-with srun: this is no job of Slurm (SLURM_JOB_ID is not set)'
-hn --start-with './enter {host}' -w me@node-b true
-exits 'a login that is not used' 0
+hn_exits 'a login that is not used' 0 --start-with './enter {host}' -w me@node-b true
 has 'is a warning' "$ERR" 'warning[HN344]: the user of node-b is not used: --start-with ./enter {host} does not log in by ssh'
 hn --start-with ssh --ssh-command ./no-ssh -w node-b true
 has '--start-with ssh is ssh' "$ERR" HN213

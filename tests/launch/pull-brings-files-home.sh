@@ -23,8 +23,7 @@ line"
 ln -sf sub/run out/link
 ln -sf ../sub out/sub/back
 END
-hn --local 2 --pull out --pull ./out/r1:copy --pull "$TMP/work/job:copy" sh job
-exits 'a job that succeeds' 0
+hn_exits 'a job that succeeds' 0 --local 2 --pull out --pull ./out/r1:copy --pull "$TMP/work/job:copy" sh job
 has 'it is told where the files are' "$ERR" "--pull brought 10 files (5.0 MB) of 1 node to $PWD/pulled/"
 home=$(echo pulled/*/localhost)
 ok 'a folder comes with all that is in it' diff -r --no-dereference out "$home/out"
@@ -35,8 +34,7 @@ is 'nothing half-written is left' "$(find pulled copy -name '.hnlaunch*')" ''
 
 rm -rf pulled copy
 hn --local 1 --pull . true
-hn --local 1 --pull . true
-exits 'the working directory itself' 0
+hn_exits 'the working directory itself' 0 --local 1 --pull . true
 is 'comes without what was brought home' "$(find pulled -mindepth 1 -name pulled)" ''
 ok 'and with the rest' test "$(find pulled -path '*/localhost/out/r0' | wc -l)" = 2
 rm -rf pulled
@@ -62,8 +60,7 @@ CODE=3 hn --local 2 --on-failure continue --pull out sh job
 exits 'a failure keeps its code' 3
 is 'and its files come' "$(cat pulled/*/localhost/out/r1)" 'rank 1'
 rm -rf pulled
-hn --local 1 --timeout 1s --pull out/late sh -c 'echo x >out/late; exec sleep 600'
-exits 'a time limit' 124
+hn_exits 'a time limit' 124 --local 1 --timeout 1s --pull out/late sh -c 'echo x >out/late; exec sleep 600'
 ok 'the files come' test -e pulled/*/localhost/out/late
 rm -rf pulled out/late
 start --local 1 --pull out/late sh -c 'echo x >out/late; exec sleep 600'
@@ -97,61 +94,50 @@ wait "$ONE"
 is 'have a folder each, at node 0' "$(find dialed-home -name dialed | wc -l) $(find . -name other)" '2 '
 
 # --- what does not ---
-hn --local 1 --pull nothing --pull out/zero true
-exits 'a path that is on no node: 73' 73
+hn_exits 'a path that is on no node: 73' 73 --local 1 --pull nothing --pull out/zero true
 has 'is told' "$ERR" 'error[HN910]: --pull: files could not be brought home'
 has 'by its name' "$ERR" 'nothing: on no node'
 verdict_has 'so says the verdict' 'all ranks exited 0, but files could not be brought home (--pull)'
 ok 'the others come' test -e pulled/*/localhost/out/zero
 if [[ -e /sys/class/net/lo/speed ]] && ! cat /sys/class/net/lo/speed >/dev/null 2>&1; then
-    hn --local 1 --pull /sys/class/net/lo/speed:sys true
-    exits 'a file that cannot be read on the node: 73' 73
+    hn_exits 'a file that cannot be read on the node: 73' 73 --local 1 --pull /sys/class/net/lo/speed:sys true
     has 'is not counted' "$ERR" 'brought 0 files'
 else
     skip 'a file that cannot be read on the node' 'no such file here'
 fi
-hn --local 1 --pull nothing false
-exits 'a failure before it keeps its code' 1
+hn_exits 'a failure before it keeps its code' 1 --local 1 --pull nothing false
 has 'then it is a warning' "$ERR" 'warning[HN910]'
-hn --local 1 --pull nowhere no-such-program
-exits 'a program that is not there' 127
+hn_exits 'a program that is not there' 127 --local 1 --pull nowhere no-such-program
 rm -rf pulled
 mkdir -p odd/in && ln -s /etc/passwd odd/abs && ln -s ../job odd/up && ln -s in/../in odd/round && mkfifo odd/pipe && echo x >odd/file
-hn --local 1 --pull odd true
-exits 'links elsewhere and pipes are no failure' 0
+hn_exits 'links elsewhere and pipes are no failure' 0 --local 1 --pull odd true
 is 'they stay' "$(find pulled/*/localhost/odd -mindepth 1 -printf '%f\n' | sort | xargs)" 'file in'
 has 'and are told' "$ERR" 'warning[HN911]: --pull: 4 things stayed on the nodes'
 has 'a link with its target' "$ERR" 'localhost:odd/abs, a link to /etc/passwd'
 has 'a pipe' "$ERR" 'localhost:odd/pipe, neither a file nor a folder'
 for word in / .. ../x/.. a/.. :dest; do
-    hn --local 1 --pull "$word" touch ran
-    exits "--pull $word: 64" 64
+    hn_exits "--pull $word: 64" 64 --local 1 --pull "$word" touch ran
     has "$word: is told" "$ERR" 'error[HN912]'
 done
 mkdir -p same && ln -s same alias
 for word in same:same same/:./same same:alias .:.; do
-    hn --local 1 --pull "$word" touch ran
-    exits "--pull $word: 64" 64
+    hn_exits "--pull $word: 64" 64 --local 1 --pull "$word" touch ran
     has "$word: a folder into itself is told" "$ERR" "error[HN912]: --pull $word: PATH and DEST are the same folder"
 done
-hn --local 1 --pull a/b --pull ./a/b/ touch ran
-exits 'two with the same place' 64
+hn_exits 'two with the same place' 64 --local 1 --pull a/b --pull ./a/b/ touch ran
 has 'are told' "$ERR" 'error[HN912]: --pull ./a/b/: another --pull has the same place'
 ok 'nothing ran' test ! -e ran
 mkdir -p taken/localhost/out/zero
-hn --local 1 --pull out/zero:taken true
-exits 'a folder in the place of a file: 73' 73
+hn_exits 'a folder in the place of a file: 73' 73 --local 1 --pull out/zero:taken true
 has 'is told' "$ERR" "cannot write $PWD/taken/localhost/out/zero: Is a directory"
 ln -s "$TMP/work/elsewhere" taken/localhost/odd
-hn --local 1 --pull odd:taken true
-exits 'a link in the place of a folder: 73' 73
+hn_exits 'a link in the place of a folder: 73' 73 --local 1 --pull odd:taken true
 ok 'is not followed' test ! -e elsewhere/file
 
 if [[ ${1-} == inside ]]; then
     mkdir full ro
     mount -t tmpfs -o size=1m full full
-    hn --local 2 --pull out/zero:full --pull out/big:full true
-    exits 'a full disk: 73' 73
+    hn_exits 'a full disk: 73' 73 --local 2 --pull out/zero:full --pull out/big:full true
     has 'is told' "$ERR" "cannot write $PWD/full/localhost/out/big: No space left on device"
     is 'no half of a file stays' "$(find full -type f -printf '%f\n')" zero
     user=$(id -u nobody)

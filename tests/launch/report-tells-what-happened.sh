@@ -24,8 +24,7 @@ names() { # HOW EXIT TEXT: rank 2 is named, before the failure
     hn --label none --local 4 "$failing" "$1" 2 30 5
     exits "$1: the run fails as before" "$2"
     id=$(run_id)
-    hn report --json "$id"
-    exits "$1: there is a report" 0
+    hn_exits "$1: there is a report" 0 report --json "$id"
     is "$1: rank 2 has diverged first" "$(field "d['rank'], d['host'], d['us'] <= r['failed_us']")" "(2, 'localhost', True)"
     if [[ $(field "d['text']") == *"$3"* ]]; then pass "$1: in words"; else fail "$1: in words" "$(field "d['text']")"; fi
 }
@@ -46,8 +45,7 @@ ok 'the rank that waited in vain is blamed only later' test "$(field "r['failed_
 
 # --- the text ---------------------------------------------------------------------------------------
 
-hn report "$crashed"
-exits 'a run can be named' 0
+hn_exits 'a run can be named' 0 report "$crashed"
 has 'the verdict stands above' "$OUT" 'failed after '
 has 'the start is there' "$OUT" 'critical path: connect localhost '
 has 'with its picture' "$OUT" 'localhost  C'
@@ -55,8 +53,7 @@ has 'the divergence' "$OUT" ' before the failure, on localhost: rank 2 '
 has 'the failures' "$OUT" 'rank '
 has 'and where they come from' "$OUT" 'traces: from the node'
 ok 'no line is wider than 100 columns but the sentences' awk '/^localhost/ && length > 100 { exit 1 }' "$OUT"
-hn report
-exits 'without a name the newest run is told' 0
+hn_exits 'without a name the newest run is told' 0 report
 is 'which is this one' "$(head -n 1 "$OUT" | cut -d: -f1)" "run $(newest)"
 
 # --- JSON ---------------------------------------------------------------------------------------------
@@ -72,8 +69,7 @@ is 'the phases follow one another' "$(field '[p["phase"] for p in r["phases"]]')
 
 # --- the page -----------------------------------------------------------------------------------------
 
-hn report --html page.html "$crashed"
-exits 'a page is written' 0
+hn_exits 'a page is written' 0 report --html page.html "$crashed"
 has 'which is told' "$ERR" "the report of run $crashed is in page.html"
 is 'for the user only' "$(stat -c %a page.html)" 600
 chmod 644 page.html
@@ -85,8 +81,7 @@ wait_for grep -q "run .....:" "$ERR"
 : >seen
 finish
 ok 'a run without records is not the newest one of report' grep -q '^run ' newest
-hn report --html "$crashed"
-exits '--html with a run in place of a file: 64' 64
+hn_exits '--html with a run in place of a file: 64' 64 report --html "$crashed"
 has 'and how it is written' "$ERR" "hnlaunch report --html $crashed.html $crashed"
 check_page() { python3 "$ROOT/tests/lib/report_page.py" "$1"; } # FILE
 ok 'it is well-formed, without scripts, complete, and can be read' check_page page.html
@@ -95,14 +90,11 @@ has 'marked in the picture' page.html '<path class="divergence" d="M'
 is 'and a lane for each rank' "$(grep -o '<span>\(<b>\)\?rank [0-9]<' page.html | grep -o '[0-9]' | sort -u | wc -l)" 4
 hn report --html - "$crashed"
 same 'it can go to standard output' "$OUT" page.html
-hn report --html /dev/full "$crashed"
-exits 'a page that cannot be written is an error' 73
+hn_exits 'a page that cannot be written is an error' 73 report --html /dev/full "$crashed"
 has 'with its reason' "$ERR" 'error[HN832]: cannot write /dev/full: No space left on device'
-hn report --html nowhere/page.html "$crashed"
-exits 'also one in a folder that is not there' 73
+hn_exits 'also one in a folder that is not there' 73 report --html nowhere/page.html "$crashed"
 
-hn --local 6 --on-failure continue --label none "$failing" exit 4 30 5
-exits 'others fail without a rank that left' 9
+hn_exits 'others fail without a rank that left' 9 --local 6 --on-failure continue --label none "$failing" exit 4 30 5
 hn report --html page.html
 ok 'the page has the verdict first' grep -q '<body><h1><span class="bad">✗</span> failed after ' page.html
 ok 'failures that say the same are one row' grep -q '<td class="s">5 ranks: 0-3,5</td>' page.html
@@ -172,21 +164,18 @@ has '... on the page, too' early.html 'none before the end of the run: kept when
 finish
 hn report "$id"
 has 'at the end they are there' "$OUT" 'traces: from the node'
-hn --trace --local 2 "$failing" end 0 5 1
-exits '--trace: the run does not fail' 0
+hn_exits '--trace: the run does not fail' 0 --trace --local 2 "$failing" end 0 5 1
 id=$(run_id)
 ok 'and its trace is kept' has_trace "$id"
 is 'for the user only' "$(stat -c %a "$(folder "$id")/trace")" 600
 hn report --json "$id"
 is 'no rank has diverged, no node is slow' "$(field "d, r['slow_node'], r['failed_us']")" '(None, None, None)'
-hn --log-dir logs --local 4 --label none "$failing" crash 1 5 1
-exits '--log-dir: the run fails' 139
+hn_exits '--log-dir: the run fails' 139 --log-dir logs --local 4 --label none "$failing" crash 1 5 1
 id=$(run_id)
 ok 'the trace is in that folder' test -s "logs/$id/trace"
 hn report --json "$id"
 is 'and the report knows it' "$(field "d['rank']")" 1
-hn --max-restarts 1 --local 2 sh -c '[ "$HN_RESTART" = 1 ] || exit 4'
-exits 'a failed attempt before a good one' 0
+hn_exits 'a failed attempt before a good one' 0 --max-restarts 1 --local 2 sh -c '[ "$HN_RESTART" = 1 ] || exit 4'
 id=$(run_id)
 ok 'keeps its trace, too' has_trace "$id"
 hn report --json "$id"
@@ -282,33 +271,26 @@ print(len(set(re.findall(rb'^(\d+) 0 -?\d+ \d+ \d+$', open(sys.argv[1], 'rb').re
 
 hn --log-dir none --local 1 false
 id=$(run_id)
-hn report "$id"
-exits 'a run without records' 66
+hn_exits 'a run without records' 66 report "$id"
 has 'is not there' "$ERR" 'error[HN801]'
 hn --local 2 --label none "$failing" crash 1 5 1
 id=$(run_id)
 truncate -s -7 "$(folder "$id")/trace"
 truncate -s -20 "$(folder "$id")/events.ndjson"
-hn report "$id"
-exits 'records that are cut are read as far as they go' 0
+hn_exits 'records that are cut are read as far as they go' 0 report "$id"
 sed -i.all 's/"world_size": 2/"world_size": 1/; s/^ *1$/0/' "$(folder "$id")/run.json"
-hn report "$id"
-exits 'a rank that run.json does not have is left out' 0
+hn_exits 'a rank that run.json does not have is left out' 0 report "$id"
 has 'of the report' "$OUT" ': 1 node, 1 rank,'
-hn logs "$id"
-exits 'and of the logs' 0
+hn_exits 'and of the logs' 0 logs "$id"
 mv "$(folder "$id")/run.json.all" "$(folder "$id")/run.json"
 rm "$(folder "$id")/trace"
-hn report "$id"
-exits 'a missing trace is none' 0
+hn_exits 'a missing trace is none' 0 report "$id"
 has 'which is no matter of an option' "$OUT" 'traces: none: they could not be fetched or kept'
 rm "$(folder "$id")/events.ndjson"
-hn report "$id"
-exits 'without events there is no report' 66
+hn_exits 'without events there is no report' 66 report "$id"
 has 'which is told' "$ERR" "error[HN831]: run $id has no report: cannot read "
 echo '[' >"$(folder "$id")/events.ndjson"
 head -c 100000 /dev/urandom >"$(folder "$id")/trace"
-hn report "$id"
-exits 'what is no record is left out' 0
+hn_exits 'what is no record is left out' 0 report "$id"
 
 done_testing

@@ -17,8 +17,7 @@ runs_is() { [[ $(ps_field 'runs[0]["state"]') == "$1" ]]; }
 # --- records ----------------------------------------------------------------------------------
 matches() { ok "$1" grep -qaE -- "$3" "$2"; } # NAME FILE ERE
 
-hn ps
-exits 'without runs ps is fine' 0
+hn_exits 'without runs ps is fine' 0 ps
 is 'and makes nothing' "$(ls -A "$XDG_RUNTIME_DIR")" ''
 has 'and says so' "$ERR" 'you have no runs here'
 export SECRET=open
@@ -367,14 +366,12 @@ matches 'the message names the machine' "$TMP/of.err" 'error\[HN804\]: run there
 mkdir sub
 (cd sub && "$HNLAUNCH" -x FLAVOUR=first --local 2 --label none sh -c 'echo "$FLAVOUR $RANK in ${PWD##*/}"' >/dev/null 2>&1)
 export FLAVOUR=second
-hn rerun
-exits 'rerun' 0
+hn_exits 'rerun' 0 rerun
 is 'gives the line once more, in its folder, with variables of this shell' "$(sort "$OUT")" "$(printf 'second 0 in sub\nsecond 1 in sub')"
 has 'and shows it' "$ERR" "once more, in $PWD/sub: hnlaunch -x FLAVOUR --local 2"
 again=$(sed -n 's/^hnlaunch: once more, in [^:]*: hnlaunch //p' "$ERR")
 is 'quoted for a shell' "$(cd sub && eval "'$HNLAUNCH' $again" 2>/dev/null | sort)" "$(printf 'second 0 in sub\nsecond 1 in sub')"
-hn rerun --ranks 1
-exits 'one rank of it' 0
+hn_exits 'one rank of it' 0 rerun --ranks 1
 is 'has its number and its world' "$(cat "$OUT")" 'second 1 in sub'
 has 'only the rank that ran is counted' "$ERR" 'finished: 1 rank exited 0'
 has 'by an option in front of the program' "$ERR" 'none --ranks 1 sh -c'
@@ -389,8 +386,7 @@ hn rerun --ranks 2
 is 'and so in the line that is shown' "$(grep -o -- '--ranks [0-9,-]*' "$ERR" | xargs)" '--ranks 2'
 LD_LIBRARY_PATH=$PLAIN hn --ranks 2 --local 4 "$PLAIN/examples/allreduce"
 verdict_has 'a rank that does not run is no cause' 'failed after' ': rank 2 on localhost' 'has already exited'
-hn --ranks 8 --local 8 true
-exits 'a rank that does not exist' 64
+hn_exits 'a rank that does not exist' 64 --ranks 8 --local 8 true
 has 'the next step fits the job' "$ERR" 'for example --ranks 0-1'
 matches 'is told' "$ERR" 'error\[HN[0-9]+\].*--ranks'
 hn --ranks 0-1 --local 2 true
@@ -406,14 +402,12 @@ hn rerun --without-bad "$bad"
 has 'a host that has failed is left out' "$ERR" 'hnlaunch -o run.leave_out=127.0.0.1 -w'
 has 'in one line' "$ERR" 'hnlaunch: without 127.0.0.1 (run.leave_out)'
 exits 'and the run is well' 0
-hn -w localhost,nowhere.invalid --min-nodes 1 true
-exits 'a start without a host that cannot be reached' 0
+hn_exits 'a start without a host that cannot be reached' 0 -w localhost,nowhere.invalid --min-nodes 1 true
 hn rerun --without-bad
 has 'such a host is left out, too' "$ERR" 'hnlaunch -o run.leave_out=nowhere.invalid -w'
 exits 'and the run starts' 0
 rm -r sub
-hn rerun "$(ps_field '[r["run"] for r in runs if r["directory"].endswith("/sub")][0]')"
-exits 'the folder is gone' 66
+hn_exits 'the folder is gone' 66 rerun "$(ps_field '[r["run"] for r in runs if r["directory"].endswith("/sub")][0]')"
 matches 'which is told' "$ERR" 'error\[HN807\]: cannot go to .*/sub, where run .* was started'
 echo '{"run":"there"}' >"$RUNS/there/run.json"
 hn rerun there
@@ -435,8 +429,7 @@ ok 'what a link leads to stays' test -e "logs/$id/run.json"
 
 # --- records that cannot be kept --------------------------------------------------------------
 : >"$TMP/file"
-hn -x XDG_STATE_HOME --local 2 --label none sh -c 'exit 0'
-exits 'a run with records' 0
+hn_exits 'a run with records' 0 -x XDG_STATE_HOME --local 2 --label none sh -c 'exit 0'
 lacks 'has no warning' "$ERR" 'warning'
 run env XDG_STATE_HOME="$TMP/file" "$HNLAUNCH" --local 2 --label none echo fine
 exits 'the folder cannot be made: the exit code is the same' 0
@@ -470,8 +463,7 @@ else
 fi
 
 # Ranks that write faster than what is kept: the run is not held up, and what is missing is marked.
-hn --local 1 sh -c 'head -c 100000000 /dev/zero | tr "\0" x; echo; sleep 0.3; echo last'
-exits 'much output at once' 0
+hn_exits 'much output at once' 0 --local 1 sh -c 'head -c 100000000 /dev/zero | tr "\0" x; echo; sleep 0.3; echo last'
 is 'is shown' "$(head -c 100000000 "$OUT" | tr -d x | wc -c) $(tail -n 1 "$OUT")" '0 last'
 lacks 'no warning is needed for that' "$ERR" 'warning['
 id=$(newest)
