@@ -14,6 +14,7 @@
 #include "agent/check/leftovers.h"
 #include "agent/check/path_check.h"
 #include "base/memory.h"
+#include "lib/files.h"
 #include "lib/unit.h"
 
 static char root[] = "/tmp/machine_check-XXXXXX";
@@ -27,26 +28,16 @@ static int make_root(void **state UNUSED)
 
 static int drop_root(void **state UNUSED)
 {
-        CLEANUP(free_textp) char *command = xasprintf("rm -rf %s", root);
-
-        return system(command);
+        return remove_tree(root);
 }
 
 /* Writes a file below the root, and makes its folders. */
 static void put(const char *path, const char *text)
 {
         CLEANUP(free_textp) char *file = xasprintf("%s%s", root, path);
-        FILE *f;
 
-        for (char *slash = file + strlen(root) + 1; (slash = strchr(slash, '/')); slash++) {
-                *slash = '\0';
-                mkdir(file, 0755);
-                *slash = '/';
-        }
-        f = fopen(file, "w");
-        assert_non_null(f);
-        fputs(text, f);
-        fclose(f);
+        make_folders_of(file);
+        write_file(file, text);
 }
 
 static const struct check_fact *get(const struct checked *m, const char *name)

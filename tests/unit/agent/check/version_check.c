@@ -15,15 +15,10 @@ static char root[] = "/tmp/hntest-versions.XXXXXX";
 
 static void put_bytes_in(const char *path, const char *text, size_t len)
 {
-        CLEANUP(free_textp) char *command = xasprintf("mkdir -p $(dirname '%s/%s')", root, path);
         CLEANUP(free_textp) char *file = xasprintf("%s/%s", root, path);
-        FILE *f;
 
-        assert_int_equal(system(command), 0);
-        f = fopen(file, "w");
-        assert_non_null(f);
-        fwrite(text, 1, len, f);
-        fclose(f);
+        make_folders_of(file);
+        write_bytes(file, "w", text, len);
         chmod(file, 0755);
 }
 

@@ -16,6 +16,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/strv.h"
+#include "lib/files.h"
 #include "lib/unit.h"
 
 static char *home;
@@ -562,11 +563,8 @@ static void lose_a_file(void)
         CLEANUP(free_textp) char *note = xasprintf("%s/%s.keep", root, s.id);
         CLEANUP(free_textp) char *folder = xasprintf("%s/%s/d", root, s.id);
         CLEANUP(free_textp) char *twin = xasprintf("%s/twin", folder);
-        FILE *f = fopen(note, "w");
 
-        assert_non_null(f);
-        fputs("1 10 2 0 1000 /from", f); /* last looked at in 1970 */
-        fclose(f);
+        write_file(note, "1 10 2 0 1000 /from"); /* last looked at in 1970 */
         assert_int_equal(chmod(folder, 0700), 0);
         assert_int_equal(unlink(twin), 0);
         file_cache_close(&s, NULL);
@@ -601,12 +599,9 @@ static void write_in_copy(const char *name)
         struct file_cache s = open_staged("look", 0, false);
         CLEANUP(free_textp) char *folder = xasprintf("%s/%s/d", root, s.id);
         CLEANUP(free_textp) char *path = xasprintf("%s/%s", folder, name);
-        FILE *f;
 
         assert_int_equal(chmod(folder, 0700), 0);
-        f = fopen(path, "w");
-        assert_non_null(f);
-        fclose(f);
+        write_file(path, "");
         file_cache_close(&s, NULL);
 }
 
@@ -707,11 +702,8 @@ TEST_WITH(setup, teardown, another_python_is_told_and_the_same_is_read_once)
         static const char text[] = "a Python";
         char *path = xasprintf("%s/python", home), *note = xasprintf("%s/id.python", home);
         struct push_python python = { .path = path, .size = strlen(text) };
-        FILE *f = fopen(path, "w");
 
-        assert_non_null(f);
-        fputs(text, f);
-        fclose(f);
+        write_file(path, text);
         crypto_hash_sha256(python.sha, (const unsigned char *)text, strlen(text));
         assert_int_equal(stage_check_python(&python, home, "id", &why), 0);
         python.sha[0] ^= 1; /* is not compared any more */

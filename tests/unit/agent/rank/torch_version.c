@@ -14,14 +14,9 @@ static char root[] = "/tmp/hntest-torch.XXXXXX";
 
 static void put_file(const char *path, const char *text)
 {
-        char *slash = strrchr(path, '/'), *dir = strndup(path, (size_t)(slash - path)), *command;
-
-        assert_true(asprintf(&command, "mkdir -p %s", dir) > 0);
-        assert_int_equal(system(command), 0);
+        make_folders_of(path);
         write_file(path, text);
         chmod(path, 0755);
-        free(command);
-        free(dir);
 }
 
 /* An installation in base/, whose python3 leads to python3.11; venv/ and open/ are environments of

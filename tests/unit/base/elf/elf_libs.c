@@ -6,16 +6,8 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "lib/files.h"
 #include "lib/unit.h"
-
-static void write_file(const char *path, const void *data, size_t len)
-{
-        FILE *f = fopen(path, "w");
-
-        assert_non_null(f);
-        assert_int_equal(fwrite(data, 1, len, f), len);
-        fclose(f);
-}
 
 TEST(this_program_needs_libc)
 {
@@ -58,7 +50,7 @@ TEST(other_files_are_refused)
         close(fd);
         assert_int_equal(elf_libs_read(&l, path), -ENOEXEC);
         elf_libs_finish(&l);
-        write_file(path, "#!/bin/sh\n", 10);
+        write_bytes(path, "w", "#!/bin/sh\n", 10);
         assert_int_equal(elf_libs_read(&l, path), -ENOEXEC);
         elf_libs_finish(&l);
         assert_int_equal(elf_libs_read(&l, "/tmp"), -ENOEXEC);
@@ -80,7 +72,7 @@ TEST(damaged_files_do_no_harm)
         head = MIN(len, (size_t)4096);
         for (size_t i = 0; i < 200; i++) {
                 text[(i * 7919) % head] ^= (char)(1 + i);
-                write_file(path, text, len > 65536 ? 65536 : len);
+                write_bytes(path, "w", text, len > 65536 ? 65536 : len);
                 elf_libs_read(&l, path);
                 elf_libs_finish(&l);
         }

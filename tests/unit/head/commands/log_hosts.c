@@ -21,11 +21,8 @@ static int dir;
 static void append_events(const char *name, const char *text)
 {
         CLEANUP(free_textp) char *path = xasprintf("%s/%s", root, name);
-        FILE *f = fopen(path, "a");
 
-        assert_non_null(f);
-        fputs(text, f);
-        fclose(f);
+        append_to_file(path, text);
 }
 
 /* Puts a file with @text in the place of the events, as event_file_shorten() does. */

@@ -9,29 +9,12 @@
 #include "lib/unit.h"
 #include "option_line.h"
 
-static char path[64];
-
-static int make_file(void **state UNUSED)
-{
-        int fd;
-
-        strcpy(path, "/tmp/hnlaunch-job-XXXXXX");
-        fd = mkstemp(path);
-        assert_true(fd >= 0);
-        return close(fd);
-}
-
-static int remove_file(void **state UNUSED)
-{
-        return unlink(path);
-}
-
 static int load_job(const char *text, const char *words)
 {
         char line[160];
 
-        write_file(path, text);
-        snprintf(line, sizeof(line), "plan --job %s %s", path, words);
+        write_file(job_path, text);
+        snprintf(line, sizeof(line), "plan --job %s %s", job_path, words);
         return load(line);
 }
 
@@ -142,7 +125,7 @@ TEST_WITH(make_file, remove_file, mistakes_have_their_place)
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
                 char place[80];
 
-                snprintf(place, sizeof(place), "%s%s", path, cases[i].place);
+                snprintf(place, sizeof(place), "%s%s", job_path, cases[i].place);
                 if (load_job(cases[i].text, "-w n") != -22)
                         fail_msg("%s: accepted", cases[i].text);
                 if (!strstr(messages(), cases[i].says) || !strstr(messages(), place) ||

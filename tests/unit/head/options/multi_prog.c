@@ -11,29 +11,12 @@
 #include "lib/unit.h"
 #include "option_line.h"
 
-static char path[64];
-
-static int make_file(void **state UNUSED)
-{
-        int fd;
-
-        strcpy(path, "/tmp/hnlaunch-prog-XXXXXX");
-        fd = mkstemp(path);
-        assert_true(fd >= 0);
-        return close(fd);
-}
-
-static int remove_file(void **state UNUSED)
-{
-        return unlink(path);
-}
-
 static int load_file(const char *text, const char *words)
 {
         char line[160];
 
-        write_file(path, text);
-        snprintf(line, sizeof(line), "plan -w n %s --multi-prog %s", words, path);
+        write_file(job_path, text);
+        snprintf(line, sizeof(line), "plan -w n %s --multi-prog %s", words, job_path);
         return load(line);
 }
 

@@ -44,6 +44,23 @@ static inline const char *messages(void)
         return text;
 }
 
+/* A file of a test, such as a job file. */
+UNUSED static char job_path[64];
+
+static inline int make_file(void **state UNUSED)
+{
+        int fd;
+
+        strcpy(job_path, "/tmp/hnlaunch-options-XXXXXX");
+        fd = mkstemp(job_path);
+        return fd < 0 ? -1 : close(fd);
+}
+
+static inline int remove_file(void **state UNUSED)
+{
+        return unlink(job_path);
+}
+
 /* Returns what hnlaunch help prints of a command, an option or a topic; malloc'ed. */
 static inline char *help_text(const char *name)
 {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "lib/files.h"
 #include "lib/unit.h"
 
 enum { NOW = 1000000, RUNS = 8, EACH = 12 };
@@ -27,10 +28,7 @@ static int make_folder(void **state UNUSED)
 
 static int remove_folder(void **state UNUSED)
 {
-        char command[80];
-
-        snprintf(command, sizeof(command), "rm -rf %s", folder);
-        return system(command);
+        return remove_tree(folder);
 }
 
 #define TEST_FILE(name) TEST_WITH(make_folder, remove_folder, name)
@@ -58,15 +56,6 @@ static size_t count(int64_t now)
         n = b.n;
         bad_hosts_finish(&b);
         return n;
-}
-
-static void append(const char *text)
-{
-        FILE *f = fopen(path, "a");
-
-        assert_non_null(f);
-        fputs(text, f);
-        fclose(f);
 }
 
 TEST_FILE(an_entry_comes_back_as_it_was)
@@ -117,7 +106,8 @@ TEST_FILE(broken_lines_are_counted_and_stay)
         struct error err;
 
         add("a", "1", NOW + 10);
-        append("# by hand\n{\"host\":7,\"until\":1}\n\n{\"host\":\"x\"}\n[\"no object\"]\n");
+        append_to_file(
+                path, "# by hand\n{\"host\":7,\"until\":1}\n\n{\"host\":\"x\"}\n[\"no object\"]\n");
         add("b", "1", NOW + 10);
         assert_int_equal(bad_hosts_load(&b, path, NOW, &err), 0);
         assert_int_equal(b.n, 2);

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "head/run/output_file.h"
+#include "lib/files.h"
 #include "lib/unit.h"
 #include "wire/msg.h"
 
@@ -15,11 +16,8 @@ static int folder_fd = -1;
 static void append_to(const char *name, const char *text)
 {
         CLEANUP(free_textp) char *path = xasprintf("%s/%s", folder, name);
-        FILE *f = fopen(path, "a");
 
-        assert_non_null(f);
-        fputs(text, f);
-        fclose(f);
+        append_to_file(path, text);
 }
 
 static void turn(void)

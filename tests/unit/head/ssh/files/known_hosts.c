@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "head/ssh/files/known_hosts.h"
+#include "lib/files.h"
 #include "lib/unit.h"
 
 /* Blobs begin with their type; the rest may be anything. A and B are ed25519, R is RSA. */
@@ -37,10 +38,8 @@ static struct known_hosts *load(const char *text)
 {
         struct strv files = STRV_INIT;
         struct known_hosts *kh;
-        FILE *f = fopen(path, "w");
 
-        fputs(text, f);
-        fclose(f);
+        write_file(path, text);
         strv_push(&files, "/no/such/file");
         strv_push(&files, path);
         kh = known_hosts_load(&files);

@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "head/ssh/files/revoked_keys.h"
+#include "lib/files.h"
 #include "lib/unit.h"
 
 /* Blobs begin with their type; the rest may be anything. A and B are ed25519, R is RSA. */
@@ -24,10 +25,8 @@ static struct revoked_keys *load_bytes(const void *data, size_t len)
 {
         struct strv files = STRV_INIT;
         struct revoked_keys *rk;
-        FILE *f = fopen(path, "w");
 
-        fwrite(data, 1, len, f);
-        fclose(f);
+        write_bytes(path, "w", data, len);
         strv_push(&files, path);
         rk = revoked_keys_load(&files);
         strv_finish(&files);
