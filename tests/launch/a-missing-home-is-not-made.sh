@@ -11,13 +11,10 @@ export HOME=$TMP/gone XDG_RUNTIME_DIR=$TMP/runtime
 mkdir -m 700 "$XDG_RUNTIME_DIR"
 is_missing() { is "$1" "$(test -e "$HOME" && find "$HOME")" ''; } # NAME
 
-hn --local 2 true
-exits 'ranks run' 0
+hn_exits 'ranks run' 0 --local 2 true
 is_missing 'no records make it'
-hn ps
-exits 'there are no runs' 0
-hn --detach --local 1 true
-exits '--detach has no place for the output' 73
+hn_exits 'there are no runs' 0 ps
+hn_exits '--detach has no place for the output' 73 --detach --local 1 true
 has 'which is told' "$ERR" 'error[HN822]: there is no home'
 is_missing 'nor does --detach'
 
@@ -29,8 +26,7 @@ exec env -u XDG_CACHE_HOME sh -c "$1"
 END
 chmod +x remote
 echo data >data
-hn --ssh-command ./remote -w n1 --push data cat data
-exits 'an agent that is uploaded runs' 0
+hn_exits 'an agent that is uploaded runs' 0 --ssh-command ./remote -w n1 --push data cat data
 has 'with the pushed file' "$OUT" data
 is_missing 'neither of them makes it'
 ok 'the agent has gone to another folder' test -n "$(find "$XDG_RUNTIME_DIR/hnlaunch" "/var/tmp/hnlaunch-$(id -u)" -type f 2>/dev/null | head -n 1)"

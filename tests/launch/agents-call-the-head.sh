@@ -36,10 +36,8 @@ copy_is_gone() { ok "$1" test ! -e "$(cat copy)"; } # NAME
 agents() { pgrep -f "^$(cat copy) --call" | sort -n; }
 no_agents() { [[ -z $(agents) ]]; }
 
-hn "${via[@]}" -w 'n[1-6]' sh -c 'exit $((RANK == 4 ? 7 : 0))'
-exits 'the exit code of a rank arrives' 7
-hn "${via[@]}" -w 'n[1-6]' --label none sh -c 'echo "$RANK of $WORLD_SIZE"; env >env.$RANK'
-exits 'a job ends well' 0
+hn_exits 'the exit code of a rank arrives' 7 "${via[@]}" -w 'n[1-6]' sh -c 'exit $((RANK == 4 ? 7 : 0))'
+hn_exits 'a job ends well' 0 "${via[@]}" -w 'n[1-6]' --label none sh -c 'echo "$RANK of $WORLD_SIZE"; env >env.$RANK'
 is 'six nodes have a rank each' "$(sort "$OUT" | paste -sd,)" '0 of 6,1 of 6,2 of 6,3 of 6,4 of 6,5 of 6'
 has 'one start has all nodes' words '--nodelist=n1,n2,n3,n4,n5,n6 --nodes=6 --ntasks=6'
 lacks 'the secret stands in no command line' words "$(cat secret)"
@@ -48,8 +46,7 @@ copy_is_gone 'the copy of the agent is removed'
 ok 'no agent is left' no_agents
 
 head -c 3000000 /dev/urandom >given
-hn "${via[@]}" -w n1 --label none --stdin given sh -c 'tee back'
-exits 'three megabytes go both ways' 0
+hn_exits 'three megabytes go both ways' 0 "${via[@]}" -w n1 --label none --stdin given sh -c 'tee back'
 same 'to the rank' given back
 same 'and from it' given "$OUT"
 hn "${via[@]}" -w n1,n2 --pull back:home true
@@ -113,8 +110,7 @@ printf '#!/bin/sh\necho "srun: error: no nodes" >&2\nexit 3\n' >bin/other
 chmod +x bin/other
 mv bin/srun bin/fake
 mv bin/other bin/srun
-hn "${via[@]}" -w n1,n2 true
-exits 'a start that fails: 69' 69
+hn_exits 'a start that fails: 69' 69 "${via[@]}" -w n1,n2 true
 has 'its code is told' "$ERR" 'n[1-2]           srun ended with exit code 3'
 has 'and its words are' "$ERR" 'srun: error: no nodes'
 # Nor is there another one behind it in PATH.

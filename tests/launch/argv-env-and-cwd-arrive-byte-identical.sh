@@ -15,8 +15,7 @@ export ODD="$every_byte" EMPTY='' EQUALS='a=b=' LONG="$long" MULTI=$'one\ntwo\n'
 mkdir "$(printf 'odd \377 dir $x')"
 cd "$(printf 'odd \377 dir $x')" || exit 1
 
-hn --local 2 "$WORKERS/worker_dump" "${args[@]}"
-exits 'odd arguments are no problem' 0
+hn_exits 'odd arguments are no problem' 0 --local 2 "$WORKERS/worker_dump" "${args[@]}"
 for r in 0 1; do
     same "rank $r: argv" "$TMP/dump/$r.argv" "$TMP/work/want.argv"
     printf '%s\0' "$(pwd -P)" >want.cwd
@@ -69,11 +68,9 @@ is 'nor one that only this process has' "$(folder_of /proc/self/cwd)" "$TMP/work
 (cd "$TMP/work/named" && "$HNLAUNCH" --local 1 --label none sh -c 'cd -P . && pwd -P' >"$OUT" 2>"$ERR")
 is 'ranks start in it' "$(cat "$OUT")" "$TMP/work/real"
 
-hn --local 1 --chdir "$TMP/work/there" "$WORKERS/worker_dump"
-exits '--chdir names another' 0
+hn_exits '--chdir names another' 0 --local 1 --chdir "$TMP/work/there" "$WORKERS/worker_dump"
 same 'and ranks start there' "$TMP/dump/0.cwd" "$TMP/work/want"
-hn plan --local 1 --chdir "$TMP/work/there" true
-exits 'a plan with --chdir' 0
+hn_exits 'a plan with --chdir' 0 plan --local 1 --chdir "$TMP/work/there" true
 cd "$TMP/work" || exit 1
 
 seq -f 'V%.0f=value' 1 3000 >many

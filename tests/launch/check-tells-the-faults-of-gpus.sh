@@ -34,18 +34,15 @@ has 'GPUs without a fabric are told' "$OUT" 'not run: gpu.fabric: the driver doe
 has '... and need no IMEX' "$OUT" 'not run: gpu.imex, gpu.imex.daemon: the GPUs are of no NVLink domain of several nodes'
 
 echo 2 >word.ecc
-hn check --local 3
-exits 'ECC errors fail' 69
+hn_exits 'ECC errors fail' 69 check --local 3
 row '... and are told' 'gpu.ecc +fail +1 +localhost: [0-9]+ \([0-9]+ of GPU [0-9]\), expected 0'
 rm word.ecc
 
 echo 0 1 >word.remap
-hn check --local 3
-exits 'memory that cannot be replaced fails' 69
+hn_exits 'memory that cannot be replaced fails' 69 check --local 3
 row '... with the GPU' 'gpu.remap +fail +1 +localhost: failed \(GPU 1\), expected none'
 echo 1 0 >word.remap
-hn check --local 3
-exits 'memory to be replaced warns' 0
+hn_exits 'memory to be replaced warns' 0 check --local 3
 row '... with the GPU, too' 'gpu.remap +warn +1 +localhost: pending \(GPU 1\), expected none'
 echo 0 0 >word.remap
 
@@ -56,8 +53,7 @@ row 'a fabric within the node is ready' 'gpu.fabric +pass +1 +ready'
 has '... and needs no IMEX' "$OUT" 'gpu.imex, gpu.imex.daemon: the GPUs are of no NVLink domain'
 fabric() { # STATE WORDS
     echo "$alone 0 $1" >word.fabric
-    hn check --local 3
-    exits "fabric $1 fails" 69
+    hn_exits "fabric $1 fails" 69 check --local 3
     row "... as $2" "gpu.fabric +fail +1 +localhost: $2 \(GPU 0\), expected ready"
 }
 fabric '1 0 0' 'not started'
@@ -102,8 +98,7 @@ note 2 'NVRM: Xid (PCI:0000:11:00): 13, pid=7, Graphics Exception'
 hn check --local 3
 row 'an error of a program breaks no GPU' 'gpu.xid +pass +1 +none'
 note 3 'NVRM: Xid (PCI:0000:11:00): 79, pid=7, GPU has fallen off the bus.'
-hn check --local 3
-exits 'an Xid of broken hardware fails' 69
+hn_exits 'an Xid of broken hardware fails' 69 check --local 3
 row '... with the GPU' 'gpu.xid +fail +1 +localhost: 79 \(fallen off the bus\) of GPU 0000:11:00, expected none'
 : >"$log"
 
@@ -115,8 +110,7 @@ ok 'a process on a GPU is told' grep -qE "1 \(pid $holder( sleep)?: [0-9]+ MiB o
 kill "$holder"
 : >word.processes
 
-hn check -w localhost:4
-exits 'fewer GPUs than slots fail' 69
+hn_exits 'fewer GPUs than slots fail' 69 check -w localhost:4
 row '... and are told' 'gpu.count +fail +1 +localhost: 3, expected 4'
 
 export LD_LIBRARY_PATH=$PWD/none

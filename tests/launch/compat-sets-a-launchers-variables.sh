@@ -55,8 +55,7 @@ is '-x of a variable of the family changes nothing' "$(cat "$OUT")" 0
 has 'and that is said' "$ERR" 'warning[HN127]: -x SLURM_PROCID=7 has no effect: hnlaunch sets SLURM_PROCID for every rank'
 hn -q --local 1 --label none -x SLURM_PROCID=7 --compat ompi sh -c 'echo $SLURM_PROCID'
 is '-x of another family is exported' "$(cat "$OUT")$(cat "$ERR")" 7
-hn --local 1 --compat lsf true
-exits 'an unknown launcher: 64' 64
+hn_exits 'an unknown launcher: 64' 64 --local 1 --compat lsf true
 has 'the known ones are told' "$ERR" 'none|ompi|slurm|mpich|horovod|deepspeed'
 
 # JAX's coordinator: one port for all ranks, and another one in each attempt and job.
@@ -68,11 +67,9 @@ is 'slurm: a restart has a port of its own' "$(cut -d' ' -f3 "$OUT" | sort -u | 
 hn -q --local 1 --label none --compat ompi -x JAX_COORDINATOR_ADDRESS=mine:1 sh -c 'echo $JAX_COORDINATOR_ADDRESS'
 is 'a variable of JAX that the user sets stays' "$(cat "$OUT")$(cat "$ERR")" mine:1
 
-hn plan -w 'rack[10000-17000]-of-the-cluster' --compat slurm
-exits 'a list of nodes above 128 KiB: 69' 69
+hn_exits 'a list of nodes above 128 KiB: 69' 69 plan -w 'rack[10000-17000]-of-the-cluster' --compat slurm
 has 'it is told' "$ERR" 'error[HN246]: --compat slurm cannot pass the list of 7001 nodes'
-hn plan -w 'rack[10000-17000]-of-the-cluster' --compat horovod
-exits 'without a list in a variable it does not matter' 0
+hn_exits 'without a list in a variable it does not matter' 0 plan -w 'rack[10000-17000]-of-the-cluster' --compat horovod
 hn plan -w 'rack[10000-17000]' --ranks 7000 --compat slurm
 ok 'and fit' grep -qx 'SLURM_NODELIST=rack\[10000-17000\]' "$OUT"
 
@@ -100,13 +97,11 @@ has '-v tells of the file' "$ERR" "note: --compat deepspeed exports the variable
 hn --local 1 --label none --export NONE --compat deepspeed sh -c "$show"
 is '--export NONE does not matter' "$(cat "$OUT")" 'two words.none.home'
 echo 'no equals sign' >"$HOME/.deepspeed_env"
-hn --local 1 --compat deepspeed true
-exits 'a wrong line: 65' 65
+hn_exits 'a wrong line: 65' 65 --local 1 --compat deepspeed true
 has 'its place is told' "$ERR" "error[HN121]: $HOME/.deepspeed_env:1: not a NAME=VALUE line"
 rm "$HOME/.deepspeed_env"
 mkdir "$HOME/.deepspeed_env"
-hn --local 1 --compat deepspeed true
-exits 'a file that cannot be read: 66' 66
+hn_exits 'a file that cannot be read: 66' 66 --local 1 --compat deepspeed true
 has 'it is told' "$ERR" "error[HN120]: cannot read the DeepSpeed file $HOME/.deepspeed_env: "
 rmdir "$HOME/.deepspeed_env"
 hn -q --local 1 --label none --compat deepspeed sh -c "$show"

@@ -20,16 +20,14 @@ print(*eval(sys.argv[2]))' "$@" 2>&1
 
 # --- where things go ------------------------------------------------------------------------------
 
-hn --json --local 2 sh -c 'echo "out $RANK"; echo "err $RANK" >&2'
-exits 'a run with --json gives 0' 0
+hn_exits 'a run with --json gives 0' 0 --json --local 2 sh -c 'echo "out $RANK"; echo "err $RANK" >&2'
 ok 'stdout has objects only' is_json "$OUT"
 for text in '0 | out 0' '1 | out 1' '0 | err 0' '1 | err 1'; do
     ok "stderr has \"$text\"" grep -qx "$text" "$ERR"
 done
 is 'the last object is run.end' "$(field "$OUT" 'e["ev"], e["code"], e["hn"], e["text"][:17]')" 'run.end 0 None finished: 2 ranks'
 
-hn --json=events --local 2 sh -c 'echo "out $RANK"; echo "err $RANK" >&2'
-exits 'so does --json=FILE' 0
+hn_exits 'so does --json=FILE' 0 --json=events --local 2 sh -c 'echo "out $RANK"; echo "err $RANK" >&2'
 is 'stdout is that of the ranks' "$(sort "$OUT")" $'0 | out 0\n1 | out 1'
 ok 'the file has objects only' is_json events
 is 'to the end' "$(field events 'e["ev"], e["code"]')" 'run.end 0'
@@ -39,8 +37,7 @@ ok '--json takes no word that stands apart' test ! -e 1
 hn --json=- --local 1 true
 ok '- is standard output' is_json "$OUT"
 
-hn --json=nowhere/events --local 1 true
-exits 'a file that cannot be opened: 73' 73
+hn_exits 'a file that cannot be opened: 73' 73 --json=nowhere/events --local 1 true
 told_once 'it is named, once' 'cannot write events to nowhere/events: No such file'
 verdict_has 'the last line has the exit code' 'hnlaunch: nothing was started  (exit 73)'
 
@@ -53,8 +50,7 @@ is 'to the end' "$(field objects 'e["ev"], e["code"]')" 'run.end 3'
 hn plan --json=plan --local 2
 ok 'the plan goes to a file, too' python3 -m json.tool plan
 is 'and stdout is empty' "$(cat "$OUT")" ''
-hn plan --json=nowhere/plan --local 2
-exits 'a plan that cannot be written: 73' 73
+hn_exits 'a plan that cannot be written: 73' 73 plan --json=nowhere/plan --local 2
 
 # What hnlaunch cannot write is no failure of a rank.
 "$HNLAUNCH" --local 3 sh -c 'echo hi; exit 3' 2>"$ERR" >/dev/full

@@ -53,12 +53,10 @@ is 'no exit code is explained that the sources lack' "$(comm -23 exits codes | x
 
 # --- hnlaunch explain
 mapfile -t numbers <listed
-hn explain "${numbers[@]}"
-exits 'all numbers are printed: 0' 0
+hn_exits 'all numbers are printed: 0' 0 explain "${numbers[@]}"
 is 'each with its number' "$(grep -oE '^HN[0-9]+: .' "$OUT" | wc -l)" "${#numbers[@]}"
 is 'each with a cause and a remedy' "$(grep -cE '^  (cause|remedy): +[^ ]' "$OUT")" $((2 * ${#numbers[@]}))
-hn explain {0..255}
-exits 'all exit codes are printed: 0' 0
+hn_exits 'all exit codes are printed: 0' 0 explain {0..255}
 is 'one for each' "$(grep -c '^exit code [0-9]' "$OUT")" 256
 ok 'no line is wider than the terminal' awk 'length > 80 { exit 1 }' "$OUT"
 hn explain 137
@@ -70,16 +68,13 @@ for word in HN502 hn502 502; do
     hn explain "$word"
     has "$word is an error number" "$OUT" 'HN502: a rank exited with a code other than 0'
 done
-hn explain
-exits 'without a number: 0' 0
+hn_exits 'without a number: 0' 0 explain
 is 'every number is listed with its meaning' "$(grep -oE '^  HN[0-9]+  [^ ]' "$OUT" | wc -l)" "${#numbers[@]}"
-hn explain HN520
-exits 'an unknown number: 64' 64
+hn_exits 'an unknown number: 64' 64 explain HN520
 has 'it is told with a number' "$ERR" 'error[HN718]: there is no error or exit code `HN520`'
 has 'numbers near it are named' "$ERR" 'numbers near it: HN5'
 for word in 256 300 HN HN124x 77x -1; do
-    hn explain -- "$word"
-    exits "explain $word: 64" 64
+    hn_exits "explain $word: 64" 64 explain -- "$word"
 done
 hn explain --json HN502 77 139
 ok '--json prints one object' python3 - "$OUT" <<'END'
@@ -93,8 +88,7 @@ assert all(e[name] for e in said["errors"] + said["exits"] for name in ("meaning
 END
 mkdir -p "$XDG_CONFIG_HOME/hnlaunch"
 printf '[run\n' >"$XDG_CONFIG_HOME/hnlaunch/config.ini"
-hn explain HN713
-exits 'a wrong configuration does not keep an explanation back' 0
+hn_exits 'a wrong configuration does not keep an explanation back' 0 explain HN713
 hn help exit
 is 'help exit has every code' "$(grep -cE '^ *([0-9]+|128\+N|other)  ' "$OUT")" "$(wc -l <exits)"
 done_testing

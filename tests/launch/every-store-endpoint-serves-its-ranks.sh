@@ -31,8 +31,7 @@ END
 chmod +x visit listeners
 
 for endpoint in network loopback; do
-    hn --local 3 --label none --store-listen "$endpoint" ./visit
-    exits "$endpoint on one node gives 0" 0
+    hn_exits "$endpoint on one node gives 0" 0 --local 3 --label none --store-listen "$endpoint" ./visit
     is "$endpoint on one node: at 127.0.0.1, open for every rank" "$(sort -u "$OUT")" 'in 127.0.0.1 True lo no'
     hn --local 1 --store-listen "$endpoint" ./listeners
     is "$endpoint on one node listens on loopback only" "$(sed 's/^0\{24\}01000000 //' "$OUT")" '0100007F '
@@ -53,8 +52,7 @@ is 'net.store_listen is the same' "$(cat "$OUT")" 'out 127.0.0.1 False no no'
 
 # Three names of this machine are three nodes.
 nodes='localhost:1,127.0.0.1:1,[::1]:1'
-hn -v -w "$nodes" --label none ./visit
-exits 'three nodes: 0' 0
+hn_exits 'three nodes: 0' 0 -v -w "$nodes" --label none ./visit
 is 'all get in' "$(cut -d' ' -f1,3 "$OUT" | sort | uniq -c | tr -s ' ')" ' 3 in True'
 is 'at one address' "$(cut -d' ' -f2 "$OUT" | sort -u | wc -l)" 1
 ok '-v tells who reached it, and in which time' \
@@ -65,21 +63,18 @@ is 'loopback: every node has an endpoint of its own' "$(grep -c '^[0-9]*$' <(sor
 hn -w "$nodes" --label none --store-listen none ./visit
 is 'none: the address of rank 0, and nobody there yet' "$(cut -d' ' -f1,3- "$OUT" | sort -u)" 'out False no no'
 
-hn --local 1 --store-listen tcp true
-exits 'another word is wrong use: 64' 64
+hn_exits 'another word is wrong use: 64' 64 --local 1 --store-listen tcp true
 has 'the right words are named' "$ERR" 'network|loopback|none'
 # --- the name of earlier versions
 hn --local 1 --label none --store-door none ./visit
 is '--store-door is --store-listen' "$(cat "$OUT")" 'out 127.0.0.1 False no no'
 HNLAUNCH_NET_STORE_DOOR=none hn --local 1 ./visit
 is 'HNLAUNCH_NET_STORE_DOOR is HNLAUNCH_NET_STORE_LISTEN' "$(cat "$OUT")" 'out 127.0.0.1 False no no'
-hn --local 1 --store-door tcp true
-exits 'a wrong value of the old name: 64' 64
+hn_exits 'a wrong value of the old name: 64' 64 --local 1 --store-door tcp true
 has 'an error names the option as it was given' "$ERR" '--store-door must be one of network|loopback|none'
 mkdir -p "$XDG_CONFIG_HOME/hnlaunch"
 printf '[net]\nstore_door = tcp\n' >"$XDG_CONFIG_HOME/hnlaunch/config.ini"
-hn config
-exits 'a wrong value of the old key: 78' 78
+hn_exits 'a wrong value of the old key: 78' 78 config
 has 'an error names the key as it is spelled' "$ERR" 'net.store_door must be one of network|loopback|none'
 printf '[net]\nstore_door = none\n' >"$XDG_CONFIG_HOME/hnlaunch/config.ini"
 hn config --json

@@ -38,8 +38,7 @@ hn --local 2 --grace 200ms --ends-with rank0 sh -c '
 exits 'a rank that does not end is killed: 0' 0
 verdict_has 'which is said' 'rank 0 exited 0' '1 rank was stopped; 1 rank had to be killed (SIGKILL)'
 
-hn --local 2 --ends-with rank0 -x CODE=7 sh serve.sh
-exits 'rank 0 fails: its code' 7
+hn_exits 'rank 0 fails: its code' 7 --local 2 --ends-with rank0 -x CODE=7 sh serve.sh
 verdict_has 'and its name' 'failed' 'rank 0'
 
 hn --local 2 --ends-with rank0 sh -c '[ $RANK = 1 ] && exit 6; exec sleep 60'
@@ -64,17 +63,14 @@ hn --local 2 --label none --ends-with rank0 --max-restarts 1 sh -c '
 exits 'the second attempt succeeds' 0
 verdict_has 'and is not started again' 'rank 0 exited 0 in' '(attempt 2)' '1 rank was stopped'
 
-hn --local 1 --ends-with rank0 --log-dir logs true
-exits 'a world of one' 0
+hn_exits 'a world of one' 0 --local 1 --ends-with rank0 --log-dir logs true
 verdict_has 'ends as ever' 'finished: 1 rank exited 0 in'
 ok 'no rank is stopped' not grep -q stopping "$ERR"
 hn --local 1 --log-dir logs true
 is 'a job of all has no such field' "$(json '"success" in d')" False
 
-hn -o run.ends_with=rank0 --local 2 sh serve.sh
-exits 'the key of the configuration' 0
+hn_exits 'the key of the configuration' 0 -o run.ends_with=rank0 --local 2 sh serve.sh
 verdict_has 'works' 'rank 0 exited 0'
-hn --local 2 --ends-with any true
-exits 'another word is refused' 64
+hn_exits 'another word is refused' 64 --local 2 --ends-with any true
 has 'with those that there are' "$ERR" 'must be one of all|rank0'
 done_testing

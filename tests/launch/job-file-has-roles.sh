@@ -17,8 +17,7 @@ for program in train.py serve router; do
         'echo "$HN_ROLE $RANK/$WORLD_SIZE node $NODE_RANK on $(printenv HN_JOB_RANK): $set_ $NCCL_DEBUG $OMP_NUM_THREADS"' >$program
 done
 chmod +x train.py serve router
-hn --job rl.ini
-exits 'the job file of the page' 0
+hn_exits 'the job file of the page' 0 --job rl.ini
 cp "$OUT" from_file
 is 'has all roles' "$(cut -d: -f1 "$OUT" | sort -u | xargs)" 'infer router trainer'
 has 'words as they are, ; and # too' "$OUT" '[--note][a; b #c] WARN'
@@ -56,11 +55,9 @@ lacks 'secrets stay hidden' "$OUT" word
 hn --log-dir "$TMP/records" --job rl.ini
 is 'records have the roles' "$(json '*d["argv"]' "$TMP/records/latest/run.json")" \
     '--role trainer ./train.py --lr 1e-4 : --role infer ./serve model : --role router ./router --note a; b #c'
-hn --job one.ini
-exits 'a file with one role' 0
+hn_exits 'a file with one role' 0 --job one.ini
 id=$(sed -n 's/^hnlaunch: run \([a-z0-9]*\):.*/\1/p' "$ERR")
-hn rerun "$id"
-exits 'rerun reads the file again' 0
+hn_exits 'rerun reads the file again' 0 rerun "$id"
 has 'with the line of the run' "$ERR" '--job one.ini'
 
 # --- paths, and the line
@@ -71,8 +68,7 @@ is "chdir starts at the file, and the line wins over [run]" "$RC $(cat "$OUT")" 
 
 # --- mistakes: file, line and mark
 printf '[run]\nlocal = 1\n[role a]\nprogram = touch started\n[role b]\nprogam = touch started\n' >job
-hn --job job
-exits 'an unknown key: 78' 78
+hn_exits 'an unknown key: 78' 78 --job job
 has 'its place' "$ERR" 'job:6:1'
 has 'a near one' "$ERR" '^^^^^^ did you mean `program`?'
 ok 'nothing was started' test ! -e started

@@ -18,12 +18,10 @@ PID=
 mkdir "$TMP/alone"
 cp "$HNLAUNCH" "$BUILD/hnlaunch-agent" "$TMP/alone"
 HNLAUNCH=$TMP/alone/hnlaunch
-hn --local 2 true
-exits 'a launch here does without the ssh part' 0
+hn_exits 'a launch here does without the ssh part' 0 --local 2 true
 
 # --- a table without the part that lays it out ---------------------------------------------------
-hn -n 2 --dry-run --local 2 true
-exits 'a plan does without the part for tables' 0
+hn_exits 'a plan does without the part for tables' 0 -n 2 --dry-run --local 2 true
 is 'its rows are there' "$(grep -c '^0  localhost  0-1  ' "$OUT")" 1
 has 'a warning tells why' "$ERR" 'warning[HN835]: columns of tables are not aligned: hnlaunch-table.so is neither beside'
 echo 'no library' >"$TMP/alone/hnlaunch-table.so"
@@ -31,18 +29,15 @@ hn --dry-run --local 2 true
 has 'and when it cannot be loaded' "$ERR" 'warning[HN835]: columns of tables are not aligned: cannot load the layout of tables:'
 
 # --- a launch elsewhere -------------------------------------------------------------------------
-hn -w node1 true
-exits 'a launch elsewhere does not' 69
+hn_exits 'a launch elsewhere does not' 69 -w node1 true
 has 'it names the part' "$ERR" 'error[HN103]: hnlaunch-ssh.so is neither beside'
 has 'and the other way' "$ERR" '--ssh-command ssh'
 
 echo 'no library' >"$TMP/alone/hnlaunch-ssh.so"
-hn -w node1 true
-exits 'a part that cannot be loaded' 69
+hn_exits 'a part that cannot be loaded' 69 -w node1 true
 has 'it says why' "$ERR" 'error[HN103]: cannot load the ssh part:'
 
-hn --ssh-command ssh --tree 2 -w node1 true
-exits 'a tree needs it whichever ssh there is' 69
+hn_exits 'a tree needs it whichever ssh there is' 69 --ssh-command ssh --tree 2 -w node1 true
 lacks 'no advice to take what is taken' "$ERR" 'goes without it'
 
 hn --ssh-command "sh -c 'exec $HNLAUNCH-agent' --" -w node1 echo hello

@@ -82,19 +82,15 @@ for kind in pmi1 pmi2; do
 done
 lacks 'and pmi2 sets PMI_JOBID' "$OUT" none
 
-hn --local 3 python3 pmi.py abort
-exits 'the code of an abort is the exit code' 42
+hn_exits 'the code of an abort is the exit code' 42 --local 3 python3 pmi.py abort
 has 'and its message is told' "$ERR" 'rank 1 on localhost aborted the job: MPI_Abort() with code 42: the ocean is dry'
-hn --local 3 python3 pmi.py leave
-exits 'a rank that leaves without finalizing is a failure' 1
+hn_exits 'a rank that leaves without finalizing is a failure' 1 --local 3 python3 pmi.py leave
 has 'and named' "$ERR" 'error[HN406]: a rank left without MPI_Finalize()'
 has 'in the last line, too' "$ERR" ': rank 1 on localhost exited with code 0 without MPI_Finalize()  (exit 1)'
-hn --local 3 python3 pmi.py alone
-exits 'a rank that fails before a barrier ends the job' 7
+hn_exits 'a rank that fails before a barrier ends the job' 7 --local 3 python3 pmi.py alone
 hn --local 3 --on-failure continue python3 pmi.py alone
 has 'without a stop the others hear that the barrier failed' "$ERR" 'AssertionError: barrier'
-hn --local 2 python3 pmi.py nonsense
-exits 'a rank that speaks nonsense fails' 5
+hn_exits 'a rank that speaks nonsense fails' 5 --local 2 python3 pmi.py nonsense
 has 'its connection is closed' "$OUT" "answer: ''"
 has 'as a warning says' "$ERR" 'warning[HN605]: localhost: closed the PMI connection of rank 1: malformed or misplaced message of PMI-1'
 hn --local 2 --max-restarts 1 sh -c '[ "$HN_RESTART" = 1 ] && exec python3 pmi.py meet; exec python3 pmi.py alone'
@@ -133,8 +129,7 @@ I_MPI_PMI_LIBRARY=/slurm.so PMIX_RANK=1 hn --local 1 --label none sh -c 'echo "$
 is "a site's library is not exported, nor what another launcher has set" "$(cat "$OUT")" 'no no'
 I_MPI_PMI_LIBRARY=/slurm.so hn --local 1 --label none -x I_MPI_PMI_LIBRARY sh -c 'echo "${I_MPI_PMI_LIBRARY-no}"'
 is 'unless by name' "$(cat "$OUT")" /slurm.so
-hn --local 2 --mpi ucx true
-exits 'an unknown kind is an error' 64
+hn_exits 'an unknown kind is an error' 64 --local 2 --mpi ucx true
 has 'that lists the choices' "$ERR" 'must be one of auto|none|pmi1|pmi2'
 nothing_left 'nothing is left'
 done_testing

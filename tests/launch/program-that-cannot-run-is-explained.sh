@@ -12,20 +12,17 @@ chmod +x crlf.sh missing.sh
 mkdir folder
 
 for program in ./crlf.sh "$PWD/crlf.sh"; do
-    hn --local 2 "$program"
-    exits "CR LF in $program: 127" 127
+    hn_exits "CR LF in $program: 127" 127 --local 2 "$program"
     verdict_has 'its interpreter is told' "cannot execute '$program': its interpreter '/bin/sh\\r' does not exist"
     has 'and the way out' "$ERR" "help: convert its line ends: dos2unix $program"
     lacks 'it is not said to be missing' "$ERR" 'must exist on every node'
 done
 
-hn --local 1 ./missing.sh
-exits 'a missing interpreter: 127' 127
+hn_exits 'a missing interpreter: 127' 127 --local 1 ./missing.sh
 verdict_has 'is told' "its interpreter '/opt/none/python3' does not exist"
 has 'with the way out' "$ERR" 'help: install it on every node, or mend the first line of ./missing.sh'
 
-hn --local 1 ./folder
-exits 'a directory: 126' 126
+hn_exits 'a directory: 126' 126 --local 1 ./folder
 lacks 'no rank is stopped' "$ERR" stop
 verdict_has 'is told' "cannot execute './folder': it is a directory"
 lacks 'and chmod is no help' "$ERR" chmod
@@ -83,8 +80,7 @@ has 'which -v tells' "$ERR" "'$PWD/venv/bin/python3' in PATH is a link to '/opt/
 
 echo 'print(1)' >train.py
 for name in train.py ./train.py "$PWD/train.py"; do
-    hn --local 1 "$name"
-    exits "a Python script without a first line, $name: 126" 126
+    hn_exits "a Python script without a first line, $name: 126" 126 --local 1 "$name"
     has 'is started by its interpreter' "$ERR" "help: name its interpreter: hnlaunch python3 ${name#./}"
     chmod +x train.py
     hn --local 1 "$name"
@@ -100,12 +96,10 @@ if [[ $EUID == 0 ]] && unshare --mount true 2>/dev/null; then
     verdict_has 'is told' 'it lies in a file system that is mounted noexec'
 fi
 
-hn --local 1 ./nothing-here
-exits 'a missing program: 127' 127
+hn_exits 'a missing program: 127' 127 --local 1 ./nothing-here
 has 'has the help of old' "$ERR" 'must exist on every node'
 
-hn --local 2 sh -c 'exit 3' --timeout 5
-exits 'an option behind the program: its own code' 3
+hn_exits 'an option behind the program: its own code' 3 --local 2 sh -c 'exit 3' --timeout 5
 has 'is told' "$ERR" 'help: `--timeout` stands behind the program, which got it'
 hn --local 2 sh -c 'echo "unrecognized arguments: --timeout 5" >&2; exit 2' --timeout=5
 has 'also when the program names it' "$ERR" 'help: `--timeout` stands behind'

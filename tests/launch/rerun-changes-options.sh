@@ -11,12 +11,10 @@ newest() { "$HNLAUNCH" ps --json | python3 -c 'import json, sys; print(json.load
 line() { sed -n 's/^hnlaunch: once more, in [^:]*: //p' "$ERR"; }
 program='echo "$RANK of $WORLD_SIZE ${FLAVOUR-} ${SIZE-}"'
 
-hn -x FLAVOUR=plain --local -qn2 --timeout=1h --label none -- sh -c "$program"
-exits 'a run' 0
+hn_exits 'a run' 0 -x FLAVOUR=plain --local -qn2 --timeout=1h --label none -- sh -c "$program"
 id=$(newest)
 export FLAVOUR=plain
-hn rerun "$id" -n 1 --timeout 10m -x SIZE=big
-exits 'other options' 0
+hn_exits 'other options' 0 rerun "$id" -n 1 --timeout 10m -x SIZE=big
 is 'the rank has them' "$(cat "$OUT")" '0 of 1 plain big'
 is 'they stand in place of the recorded ones, -x beside the others' "$(line)" \
     "hnlaunch -x FLAVOUR --local -q --label none -n 1 --timeout 10m -x SIZE=big -- sh -c '$program'"
@@ -52,8 +50,7 @@ echo 'SIZE=here' >here/env
 (cd there && "$HNLAUNCH" --local 1 --label none sh -c "$program" >/dev/null 2>&1)
 id=$(newest)
 cd here || exit 1
-hn rerun "$id" --env-file env --json=events --log-dir none
-exits 'paths' 0
+hn_exits 'paths' 0 rerun "$id" --env-file env --json=events --log-dir none
 is 'start in the present folder' "$(cat "$OUT")" '0 of 1 plain here'
 has 'and are shown so' "$ERR" "in ${PWD%/here}/there: hnlaunch --local 1 --label none --env-file $PWD/env --json=$PWD/events --log-dir none sh"
 ok 'a file is written there' test -s events
@@ -64,13 +61,11 @@ has 'in the folder of the run they stay short' "$ERR" '--env-file env sh'
 cd ..
 
 # --- what cannot be ---------------------------------------------------------------------------
-hn rerun "$id" -n none
-exits 'a wrong value' 64
+hn_exits 'a wrong value' 64 rerun "$id" -n none
 has 'is told with its option' "$ERR" 'error[HN703]: -n must be'
 lacks 'before anything starts' "$ERR" 'once more'
 for option in --job=file --dry-run --probe --tail=3 --html=x --grep=x; do
-    hn rerun "$id" $option
-    exits "rerun $option" 64
+    hn_exits "rerun $option" 64 rerun "$id" $option
     ok 'is refused with the commands that have it' grep -qE "^error\[HN[0-9]+\]: ${option%%=*} is an option of .*, not of rerun" "$ERR"
     has 'and a next step' "$ERR" 'help: hnlaunch rerun -h lists the options of rerun'
 done

@@ -22,8 +22,7 @@ sends() { # NAME WANT SIGNAL OPTION...
     local name=$1 want=$2 signal=$3
     shift 3
     : >run.out
-    hn signal "$id" "$signal" "$@"
-    exits "$name" 0
+    hn_exits "$name" 0 signal "$id" "$signal" "$@"
     ok "$name: they get it" wait_for has_got "$signal" "$want"
     sleep 0.3
     is 'and no others' "$(got "$signal")" "$want"
@@ -35,15 +34,12 @@ sends 'signal --role' 'c:0 c:1 c:2 ' USR1 --role c
 sends 'signal --role NAME:RANK' 'c:2 ' USR1 --role c:2
 sends 'signal --role NAME:REPLICA' 'a:1:0 ' USR1 --role a:1
 sends 'signal --role NAME:REPLICA:RANK' 'a:0:0 ' USR1 --role a:0:0
-hn signal "$id" USR1 --role e
-exits 'a role that is not there' 69
+hn_exits 'a role that is not there' 69 signal "$id" USR1 --role e
 has 'is told' "$ERR" "run $id: it has no role e, but a, b, c"
-hn stop "$id" --role a --grace 1s
-exits 'stop --role with --grace' 64
+hn_exits 'stop --role with --grace' 64 stop "$id" --role a --grace 1s
 has 'is refused with the lines to write' "$ERR" "hnlaunch stop $id --role a sends SIGTERM"
 : >run.out
-hn stop "$id" --role b
-exits 'stop --role' 0
+hn_exits 'stop --role' 0 stop "$id" --role b
 ok 'ends the ranks of the role' wait_for has_got TERM 'b:0 '
 sleep 0.3
 ok 'and the others go on' kill -0 "$pid"
@@ -66,8 +62,7 @@ has 'and the event which role' rec/latest/events.ndjson 'sent SIGTERM to role b"
 pid=$!
 wait_for grep -q up run.out
 id=$(sed -n 's/^hnlaunch: run \([a-z0-9]*\).*/\1/p' run.err | head -1)
-hn signal "$id" USR1 --role a
-exits 'a job without roles' 69
+hn_exits 'a job without roles' 69 signal "$id" USR1 --role a
 has 'says so' "$ERR" 'it has no roles'
 hn stop "$id"
 wait "$pid"

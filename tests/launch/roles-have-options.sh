@@ -5,11 +5,9 @@
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
-hn plan -w n1:2 --role a echo : b
-exits 'a colon ends a program wherever it stands' 64
+hn_exits 'a colon ends a program wherever it stands' 64 plan -w n1:2 --role a echo : b
 has 'the program behind needs a role' "$ERR" 'error[HN729]: `b` behind `:` has no --role, but the first program has'
-hn plan -w n1:2 --role a -- echo : b
-exits 'but not behind --' 0
+hn_exits 'but not behind --' 0 plan -w n1:2 --role a -- echo : b
 
 refused() { # NAME TEXT ARG...
     local name=$1 text=$2

@@ -13,8 +13,7 @@ a() { # PROGRAM...: the same program in two roles
 }
 
 a sh -c 'echo "$HN_JOB_RANK"'
-hn "${hosts[@]}" --ranks 1,2 "${a[@]}"
-exits '--ranks runs some ranks' 0
+hn_exits '--ranks runs some ranks' 0 "${hosts[@]}" --ranks 1,2 "${a[@]}"
 is 'by their numbers in the job' "$(sort "$OUT")" 'a:1 | 1
 b:0 | 2'
 
@@ -62,21 +61,18 @@ hn "${hosts[@]}" --spares auto "${a[@]}"
 has 'roles have no spare hosts by themselves' "$ERR" 'error[HN729]: --spares auto: a job of roles'
 
 a sleep 60
-hn "${hosts[@]}" --hang-after never --timeout 500ms "${a[@]}"
-exits '--timeout ends all roles' 124
+hn_exits '--timeout ends all roles' 124 "${hosts[@]}" --hang-after never --timeout 500ms "${a[@]}"
 nothing_left 'nothing is left'
 
 a sh -c 'echo "$HN_ROLE $RANK $HN_RESTART"; [ "$HN_RESTART" = 1 ] && exit 0; [ "$HN_JOB_RANK" = 3 ] || exec sleep 60; exit 5'
-hn "${hosts[@]}" --label none --max-restarts 1 "${a[@]}"
-exits 'a rank of one role fails, and the job restarts' 0
+hn_exits 'a rank of one role fails, and the job restarts' 0 "${hosts[@]}" --label none --max-restarts 1 "${a[@]}"
 is 'all worlds start again' "$(grep -c ' 1$' "$OUT")" 4
 has 'the reason names the role' "$ERR" 'restart 1 of 1: role b, rank 1 on 127.0.0.1 exited with code 5'
 
 export XDG_RUNTIME_DIR=$TMP/runtime XDG_STATE_HOME=$TMP/state
 mkdir -m 700 "$XDG_RUNTIME_DIR"
 a sh -c 'while [ ! -e go ]; do sleep 0.05; done; echo done'
-hn "${hosts[@]}" --log-dir auto --detach "${a[@]}"
-exits 'a job of roles goes on without its terminal' 0
+hn_exits 'a job of roles goes on without its terminal' 0 "${hosts[@]}" --log-dir auto --detach "${a[@]}"
 run=$(cat "$OUT")
 "$HNLAUNCH" attach "$run" >attached 2>attached.err &
 pid=$!

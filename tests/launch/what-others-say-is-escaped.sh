@@ -28,8 +28,7 @@ short() { # NAME [COLUMNS]
 
 # --- ranks ---
 c=$BUILD/tests/clients/foreign_texts
-hn --local 2 --log-dir log "$c" abort "$TEXT"
-exits 'abort: the code is that of the rank' 3
+hn_exits 'abort: the code is that of the rank' 3 --local 2 --log-dir log "$c" abort "$TEXT"
 verdict_has 'abort: the last line is ours' 'hnlaunch: failed after' 'rank 1 on localhost aborted the job: ' '(exit 3)'
 says abort
 clean abort "$ERR" log/latest/summary.json log/latest/events.ndjson
@@ -37,13 +36,11 @@ ok 'abort: summary.json has the text itself' python3 -c '
 import json, sys
 text = json.load(open("log/latest/summary.json"))["failures"][0]["text"]
 sys.exit(not text.startswith("\033[2J\033]0;OWNED\a\r\nhnlaunch: finished"))'
-hn --local 1 "$c" abort "$LONG"
-exits 'a long abort: the code is that of the rank' 3
+hn_exits 'a long abort: the code is that of the rank' 3 --local 1 "$c" abort "$LONG"
 short 'a long abort' 500
 ok 'a long abort: the last line is short' test "$(verdict | wc -m)" -lt 300
 
-hn --json --local 2 "$c" report "$TEXT"
-exits 'report: the code is that of the rank' 3
+hn_exits 'report: the code is that of the rank' 3 --json --local 2 "$c" report "$TEXT"
 verdict_has 'report: the last line is ours' 'hnlaunch: failed after' '(exit 3)'
 says report
 clean report "$ERR" "$OUT"
@@ -86,8 +83,7 @@ mkdir "$TMP/bin"
 cp "$(command -v sleep)" "$TMP/bin/"$'sl\e[2J\n\u202eep'
 hn --local 1 sh -c '"$TMP"/bin/sl* 1000 & exec true' # is left behind, and killed
 clean 'name of a program'
-hn --local 1 "$TMP/bin/"$'no\e[2J\n\u202esuch'
-exits 'a program that is not there' 127
+hn_exits 'a program that is not there' 127 --local 1 "$TMP/bin/"$'no\e[2J\n\u202esuch'
 clean 'a program that is not there'
 
 # --- nodes ---
@@ -106,8 +102,7 @@ says 'why an agent opens no endpoint'
 clean 'why an agent opens no endpoint'
 MACHINE=$TEXT fake
 clean 'machine of an agent'
-hn plan --agent "$ROOT/tests/lib/fake_agent.py" --probe --local 1 true
-exits 'a plan with the machine of an agent' 0
+hn_exits 'a plan with the machine of an agent' 0 plan --agent "$ROOT/tests/lib/fake_agent.py" --probe --local 1 true
 clean 'a plan with the machine of an agent' "$OUT" "$ERR"
 
 ORDERED=STARTED start -v --agent "$ROOT/tests/lib/fake_agent.py" --local 1 never-run
@@ -124,8 +119,7 @@ finish
 # --- logins, and files of the user ---
 echo 'printf "%s\n" "$TEXT" >&2; exit 1' >noise.sh
 for v in -v -vv; do
-    hn $v --ssh-command "sh $PWD/noise.sh" -w nowhere true
-    exits "a login, $v" 69
+    hn_exits "a login, $v" 69 $v --ssh-command "sh $PWD/noise.sh" -w nowhere true
     says "a login, $v"
     clean "a login, $v"
 done
