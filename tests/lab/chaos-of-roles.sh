@@ -126,12 +126,7 @@ team() { # TEAM
 
 begin=$SECONDS
 faults_up "${TEAM_COUNT:-4}" 2
-teams=()
-for ((t = 0; t < TEAMS; t++)); do
-    team "$t" 2>>"${LOG:-$TMP/team.log}" &
-    teams+=($!)
-done
-wait "${teams[@]}"
+run_teams
 
 sort -n "$TMP"/results.* >"$TMP/results"
 is "all $rounds rounds of seed $seed were run" "$(wc -l <"$TMP/results")" "$rounds"

@@ -107,12 +107,7 @@ team() { # TEAM
 
 begin=$SECONDS
 faults_up "${TEAM_COUNT:-4}" 2
-teams=()
-for ((t = 0; t < TEAMS; t++)); do
-    team "$t" 2>>"${LOG:-$TMP/team.log}" &
-    teams+=($!)
-done
-wait "${teams[@]}"
+run_teams
 
 sort -n "$TMP"/results.* >"$TMP/results"
 hits=$(cut -d'|' -f7 "$TMP/results" | wc -w)

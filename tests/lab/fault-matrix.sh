@@ -269,12 +269,7 @@ while read -r plus part phase signal node rest; do
 done < <(rows) >"$TMP/rows"
 
 exec 7<"$TMP/rows"
-teams=()
-for ((t = 0; t < TEAMS; t++)); do
-    team "$t" 2>>"${LOG:-$TMP/team.log}" &
-    teams+=($!)
-done
-wait "${teams[@]}"
+run_teams
 
 cat "$TMP"/results.* 2>/dev/null | sort -n >"$TMP/results"
 while read -r number part phase signal node _; do

@@ -62,12 +62,7 @@ team() { # TEAM
 begin=$SECONDS
 [[ -z ${ONLY-} ]] || rounds=$ONLY
 faults_up "${TEAM_COUNT:-2}" 4
-teams=()
-for ((t = 0; t < TEAMS; t++)); do
-    team "$t" 2>>"${LOG:-$TMP/team.log}" &
-    teams+=($!)
-done
-wait "${teams[@]}"
+run_teams
 
 sort -n "$TMP"/results.* >"$TMP/results"
 is "all rounds of seed $seed were run" "$(wc -l <"$TMP/results")" "$([[ -z ${ONLY-} ]] && echo "$rounds" || echo 1)"

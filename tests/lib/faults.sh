@@ -108,6 +108,16 @@ node_kill() { # NODE SIGNAL PID...
 
 # --- a team -----------------------------------------------------------------------------------------
 
+# Calls the script's team() for each team, side by side.
+run_teams() {
+    local t teams=()
+    for ((t = 0; t < TEAMS; t++)); do
+        team "$t" 2>>"${LOG:-$TMP/team.log}" &
+        teams+=($!)
+    done
+    wait "${teams[@]}"
+}
+
 team_begin() { # TEAM: sets NODES (names) and HOSTS
     local i
     TEAM=$1 NODES=()
