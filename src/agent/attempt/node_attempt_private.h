@@ -58,12 +58,12 @@ struct node_attempt {
         bool refused; /* a rank could not be started, and the head was told of one */
         struct {
                 uv_timer_t grace;
-                uv_timer_t reaping;  /* children wait for their turn */
-                uv_timer_t recheck;  /* no signal tells of the end of processes not our children */
-                uv_timer_t starting; /* ... nor of the execution of a program */
-                uv_timer_t again;    /* ... nor of leftovers of ranks that start again */
+                uv_timer_t reaping;   /* children wait for their turn */
+                uv_timer_t recheck;   /* no signal tells of the end of processes not our children */
+                uv_timer_t starting;  /* ... nor of the execution of a program */
+                uv_timer_t again;     /* ... nor of leftovers of ranks that start again */
+                unsigned start_looks; /* of @starting */
         } timers;
-        unsigned start_looks; /* of timers.starting */
         struct rank_stop stop;
         struct contain contain;
         struct oom oom; /* when the ranks started */

@@ -153,7 +153,7 @@ static void continue_starts(const struct node_attempt *t)
 static void on_starting(uv_timer_t *timer)
 {
         struct node_attempt *t = timer->data;
-        unsigned looks = ++t->start_looks;
+        unsigned looks = ++t->timers.start_looks;
 
         uv_timer_start(timer, on_starting,
                        MIN(START_LOOK_MS + looks * START_LONGER_MS, START_LOOK_MOST_MS), 0);
@@ -450,7 +450,7 @@ static void start_processes(struct rank_world *g, const struct launch_order *l,
         if (!t->n_starting)
                 return;
         log_line(LOG_INFO, "waiting for '%s' to be executed", l->programs[0].argv.v[0]);
-        t->start_looks = 0;
+        t->timers.start_looks = 0;
         uv_timer_start(&t->timers.starting, on_starting, START_LOOK_MS, 0);
 }
 
