@@ -52,7 +52,7 @@ struct prepared_agent {
 
 struct prepared_node {
         struct prepared_agent *spare; /* STARTING or READY; NULL = none */
-        int tries;                    /* failed since the last READY agent */
+        int tries;                    /* ended unused since an agent was of use */
 };
 
 struct prepared_agents {
@@ -308,7 +308,6 @@ static void read_agent_frame(struct prepared_agent *a, const struct frame *f)
                 }
                 a->clock.offset_ns = (int64_t)(a->hello.mono_ns - (uint64_t)clock_ns());
                 a->state = AGENT_READY;
-                p->v[a->node].tries = 0;
                 ping_agent(a);
                 p->ops->changed(p->ctx, a->node);
         } else if (f->type == MSG_PING_REQUEST) {
@@ -317,6 +316,8 @@ static void read_agent_frame(struct prepared_agent *a, const struct frame *f)
                 if (ping_decode(&pong, f, &err) == 0 && pong.head_ns <= (uint64_t)clock_ns())
                         clock_offset_pong(&a->clock, &pong, clock_ns());
         } else if (p->ops->frame) {
+                if (f->type == MSG_WARMED)
+                        p->v[a->node].tries = 0;
                 p->ops->frame(p->ctx, a->node, f);
         }
 }
@@ -417,7 +418,9 @@ int prepared_receive(struct prepared_agents *p, size_t i, const struct frame *f,
                          (const char *)m.data);
                 return 0;
         case TUNNEL_ENDED:
-                note_agent_end(a, (int)m.number, "the agent ended before its greeting");
+                note_agent_end(a, (int)m.number,
+                               a->state == AGENT_READY ? "the agent ended before a run took it"
+                                                       : "the agent ended before its greeting");
                 return 0;
         case TUNNEL_FAILED:
                 snprintf(why, sizeof(why), "%.*s", (int)MIN(m.len, sizeof(why) - 1),
@@ -454,6 +457,7 @@ int prepared_take(struct prepared_agents *p, size_t i, uint64_t run)
         p->open++;
         p->n_taken++;
         p->v[i].spare = NULL;
+        p->v[i].tries = 0;
         a->state = AGENT_TAKEN;
         r = fd_set_nonblock(fds[0]);
         if (r == 0)

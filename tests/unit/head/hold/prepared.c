@@ -275,6 +275,21 @@ TEST_WITH(set_up, tear_down, an_agent_that_cannot_start_is_tried_three_times)
         assert_int_equal(t.changes[1], 1);
 }
 
+/* As when the import of modules takes the memory of the node. */
+TEST_WITH(set_up, tear_down, an_agent_that_ends_before_it_is_of_use_is_tried_three_times)
+{
+        prepared_begin(t.p, 1);
+        for (int i = 0; i < 3; i++) {
+                uint32_t number = started(1);
+
+                greet(1, number);
+                free(sent(1, number, &(size_t){ 0 }));
+                assert_int_equal(prepared_state(t.p, 1), PREPARED_READY);
+                tell(1, (struct tunnel){ .child = number, .kind = TUNNEL_ENDED });
+        }
+        assert_int_equal(prepared_state(t.p, 1), PREPARED_NEVER);
+}
+
 TEST_WITH(set_up, tear_down, an_idle_agent_gets_the_pings_that_it_asks_for)
 {
         struct buf b = BUF_INIT;
