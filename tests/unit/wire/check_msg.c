@@ -47,6 +47,7 @@ TEST(a_check_comes_back_as_sent)
         check_order_finish(&m);
         path.kind = CHECK_PATH_KINDS;
         ASSERT_MALFORMED(check_order, MSG_CHECK, &sent);
+        ASSERT_MALFORMED(check_order, MSG_CHECK, &(struct check_order){ .what = CHECK_WHATS });
         strv_finish(&program.argv);
         strv_finish(&program.env);
 }

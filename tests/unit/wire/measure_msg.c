@@ -67,4 +67,5 @@ TEST(results_come_back_as_sent)
         assert_int_equal(m.results[0].addr, 1);
         assert_true(m.results[0].sent == 117000000 && m.results[0].received == 12500000000);
         assert_int_equal(m.results[1].error, 111);
+        ASSERT_MALFORMED(measured, MSG_MEASURED, &(struct measured){ .port = 65536 });
 }

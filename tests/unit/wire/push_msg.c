@@ -62,6 +62,16 @@ TEST(an_offer_comes_back_as_sent)
         assert_string_equal(got.manifest.v[2].target, "x");
 }
 
+TEST(an_offer_has_bounds)
+{
+        struct push_offer later = sample_offer(), use = sample_offer();
+
+        later.later = PUSH_MANIFEST_MAX + 1;
+        ASSERT_MALFORMED(push_offer, MSG_OFFER, &later);
+        use.label.use = PUSH_USES;
+        ASSERT_MALFORMED(push_offer, MSG_OFFER, &use);
+}
+
 TEST(paths_that_lead_out_are_refused)
 {
         static const char *const bad[] = { "",     "/",  "/etc", "..",  "../x",  "a/..",
@@ -220,6 +230,22 @@ TEST(orders_and_reports_of_a_chain_come_back)
         ASSERT_MALFORMED(chain_report, MSG_CHAINED, &r);
 }
 
+TEST(orders_and_reports_of_a_chain_have_bounds)
+{
+        static const struct chain_order orders[] = {
+                { .what = CHAIN_LISTEN - 1 },
+                { .what = CHAIN_WHATS },
+                { .what = CHAIN_LISTEN, .port = 65536 },
+        };
+        static const struct chain_report reports[] = { { .what = CHAINED_LISTENS - 1 },
+                                                       { .what = CHAINED_WHATS } };
+
+        for (size_t i = 0; i < ARRAY_SIZE(orders); i++)
+                ASSERT_MALFORMED(chain_order, MSG_CHAIN, &orders[i]);
+        for (size_t i = 0; i < ARRAY_SIZE(reports); i++)
+                ASSERT_MALFORMED(chain_report, MSG_CHAINED, &reports[i]);
+}
+
 TEST(short_messages_come_back)
 {
         struct pushed p = { .error = ENOSPC, .free_bytes = 12, .folder = "/f", .what = "w" }, got_p;
@@ -251,6 +277,17 @@ TEST(a_pull_comes_back)
         assert_string_equal(got.paths.v[1], "/abs");
         assert_string_equal(got.skip.v[0], "/home/pulled");
         pull_order_finish(&got);
+}
+
+TEST(a_part_of_a_pulled_file_has_a_limit)
+{
+        static const unsigned char data[PULL_PART_MAX + 1];
+        struct pulled m = { .kind = PULL_FILE, .data = data, .len = PULL_PART_MAX }, got;
+
+        ASSERT_COMES_BACK(pulled, MSG_PULLED, &got, &m);
+        pulled_finish(&got);
+        m.len++;
+        ASSERT_MALFORMED(pulled, MSG_PULLED, &m);
 }
 
 TEST(pulled_paths_stay_below)
