@@ -24,15 +24,15 @@ stays() { # FAULT TEXT PROGRAM...
     : >"$TMP/report"
     FAULT=$1 hn --ssh-command "$TMP/remote" -w n1 --push file "${@:3}"
     has "$1: it fails" "$TMP/report" hit
-    has "$1: what is left is told with its place" "$ERR" "warning[HN314]: n1: remains of $2"
-    ok "$1: why" grep -q 'are left in .*: cannot remove all: Input/output error$' "$ERR"
+    has "$1: what is left is told with its place" "$ERR" "warning[HN314]: n1: cannot remove all $2"
+    ok "$1: why" grep -q '^warning.*: Input/output error$' "$ERR"
     rm -rf "$TMP/run" "$TMP/stage/hnlaunch-stage-$(id -u)"
 }
 
-stays 'agent unlinkat 1 5@file' "pushed files are left in $TMP/stage/hnlaunch-stage-$(id -u):" true
+stays 'agent unlinkat 1 5@file' "pushed files in $TMP/stage/hnlaunch-stage-$(id -u):" true
 exits 'the job is not affected' 0
-stays 'guard unlinkat 1 5@file' "pushed files are left in $TMP/stage/hnlaunch-stage-$(id -u):" sh -c 'kill -KILL $PPID'
+stays 'guard unlinkat 1 5@file' "pushed files in $TMP/stage/hnlaunch-stage-$(id -u):" sh -c 'kill -KILL $PPID'
 exits 'an agent that is killed' 125
-stays 'guard rmdir 1 5@run/hnlaunch-' "the job are left in $TMP/run/hnlaunch-" sh -c 'kill -KILL $PPID'
+stays 'guard rmdir 1 5@run/hnlaunch-' "files of the job in $TMP/run/hnlaunch-" sh -c 'kill -KILL $PPID'
 nothing_left 'no process is left'
 done_testing

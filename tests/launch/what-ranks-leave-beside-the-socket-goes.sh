@@ -32,8 +32,8 @@ is 'finds nothing of the first' "$(sort -u "$OUT")" store
 hn --local 1 sh -c "$folder"' && mkdir many && cd many && seq 10100 | xargs touch'
 exits 'a rank that leaves very many files' 0
 ok 'the agent does not remove them for ever, and tells it' \
-    grep -qE "^warning\[HN314\]: localhost: remains of the job are left in $TMP/run/hnlaunch-[^ ]*: cannot remove " "$ERR"
-ok 'they are there, as told' test -d "$(sed -n 's/.* are left in \([^:]*\): .*/\1/p' "$ERR")/many"
+    grep -qE "^warning\[HN314\]: localhost: cannot remove all files of the job in $TMP/run/hnlaunch-[^ ]*: " "$ERR"
+ok 'they are there, as told' test -d "$(sed -n 's/.* of the job in \([^:]*\): .*/\1/p' "$ERR")/many"
 rm -rf "$TMP/run"/*
 
 # A mount in the folder: a home behind it is not ours. In a mount namespace of the run.
@@ -45,7 +45,7 @@ if [[ $RC == 99 || $RC == 1 ]]; then
 else
     exits 'a rank that leaves a mount' 0
     ok 'it is not entered' kept
-    ok 'it is told with its node and folder' grep -qE "^warning\[HN314\]: localhost: remains of the job are left in $TMP/run/hnlaunch-" "$ERR"
+    ok 'it is told with its node and folder' grep -qE "^warning\[HN314\]: localhost: cannot remove all files of the job in $TMP/run/hnlaunch-" "$ERR"
 fi
 nothing_left 'no process is left'
 done_testing

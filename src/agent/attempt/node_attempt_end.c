@@ -165,7 +165,7 @@ static void clear_job_dir_of_ranks(struct job_dir *d)
 
         if (left)
                 log_warning(HN_FILES_LEFT,
-                            "remains of the job are left in %s: cannot remove all: %s", d->path,
+                            "cannot remove all files of the job in %s: %s", d->path,
                             strerror(error));
         else if (removed)
                 log_line(LOG_INFO, "removed %zu file%s of ranks in %s", removed,
