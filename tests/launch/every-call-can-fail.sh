@@ -36,6 +36,7 @@ mended=(
     'ssh/agent/unlinkat/1/EIO@rank.sh right cannot remove all pushed files in'
     'ssh/agent/rmdir/1/EIO@hnlaunch-stage- right cannot remove all pushed files in'
     'ssh/agent/unlink/1/EACCES@.lock right warning[HN314]'
+    'ssh/agent/unlink/1/EIO@-0.lock right warning[HN314]'
     'ssh/agent/access/1/EIO@.keep right warning[HN314]'
     "ssh/agent/getdents64:file/1/EIO@hnlaunch-stage-$(id -u)/file right warning[HN314]"
     'ssh/agent/newfstatat/1/EIO@.lock right'

@@ -239,7 +239,7 @@ class Run:
         if re.search(r'(agent|guard).*(SIGABRT|SIGSEGV|SIGILL|SIGBUS)', err) or self.agent_vanished(err):
             return 'crash', 'of the agent'
         left = self.files_left()
-        told = re.findall(r'warning\[HN314\]: .* are left in ([^ :]+)', err)
+        told = re.findall(r'warning\[HN314\]: .* in ([^ :,]+)', err)
         if not all(any(path.startswith(folder) for folder in told) for path in left):
             return 'left', ' '.join(left)
         if code:

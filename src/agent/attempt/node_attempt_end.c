@@ -164,8 +164,7 @@ static void clear_job_dir_of_ranks(struct job_dir *d)
         size_t left = job_dir_clear(d, &removed, &error);
 
         if (left)
-                log_warning(HN_FILES_LEFT,
-                            "cannot remove all files of the job in %s: %s", d->path,
+                log_warning(HN_FILES_LEFT, "cannot remove all files of the job in %s: %s", d->path,
                             strerror(error));
         else if (removed)
                 log_line(LOG_INFO, "removed %zu file%s of ranks in %s", removed,

@@ -123,8 +123,7 @@ static void remove_job_dir(const struct guard_notes *notes, struct job_dir *dir)
 
         if (r == 0)
                 return;
-        what = xasprintf("cannot remove all files of the job in %s: %s", notes->dir,
-                         strerror(-r));
+        what = xasprintf("cannot remove all files of the job in %s: %s", notes->dir, strerror(-r));
         send_files_left(notes, what);
 }
 

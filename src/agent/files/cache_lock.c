@@ -81,13 +81,13 @@ int cache_owner_lock(const char *root, const char *who, int *ret_fd)
         return *ret_fd < 0 ? cache_lock_share(root, id, ret_fd) : 0;
 }
 
-int cache_owner_unlock(const char *root, const char *who, int fd)
+int cache_owner_unlock(const char *root, const char *who, int fd, struct cache_left *left)
 {
         CLEANUP(free_textp) char *id = xasprintf(".%s", who);
         CLEANUP(free_textp) char *path = xasprintf("%s/%s.lock", root ? root : "", id);
 
-        if (fd >= 0 && cache_lock_alone(fd, root, id) == 0)
-                unlink(path);
+        if (fd >= 0 && cache_lock_alone(fd, root, id) == 0 && unlink(path) < 0)
+                cache_left_add(left, errno);
         if (fd >= 0)
                 rmdir(root); /* if empty */
         fd_close(fd);

@@ -398,8 +398,8 @@ void cache_left_add(struct cache_left *left, int error)
 char *cache_left_text(const struct cache_left *left, const char *root, const char *id)
 {
         if (left->error)
-                return xasprintf("cannot remove all pushed files in %s: %s",
-                                 root, strerror(left->error));
+                return xasprintf("cannot remove all pushed files in %s: %s", root,
+                                 strerror(left->error));
         return left->foreign ? xasprintf("files that ranks wrote beside pushed ones are left in "
                                          "%s/%s%s",
                                          root, id, left->pulled ? ", those of --pull, too" : "")

@@ -302,8 +302,7 @@ TEST_WITH(setup, teardown, what_cannot_be_removed_is_told_and_used_again)
         assert_int_equal(file_cache_look(&s, false, &holder, &why), 0);
         assert_int_equal(put(&s, 0, "hello"), 0);
         assert_int_equal(file_cache_finish(&s, &why), 0);
-        want = xasprintf("cannot remove all pushed files in %s: %s", s.root,
-                         strerror(EIO));
+        want = xasprintf("cannot remove all pushed files in %s: %s", s.root, strerror(EIO));
         files_stay = true;
         file_cache_close(&s, &left);
         assert_string_equal(left, want);
