@@ -217,7 +217,8 @@ static void on_run_alloc(uv_handle_t *h, size_t size UNUSED, uv_buf_t *ret)
 
 static void read_run(struct prepared_agent *a);
 
-/* Takes bytes of the run. The end of the stream, also by a kill, ends the agent. */
+/* Takes bytes of the run. The end of the stream, also by a kill, ends the agent; the next agent
+ * does not wait for ranks that take their time to end. */
 static void on_run_read(uv_stream_t *s, ssize_t n, const uv_buf_t *b UNUSED)
 {
         struct prepared_agent *a = s->data;
@@ -226,6 +227,7 @@ static void on_run_read(uv_stream_t *s, ssize_t n, const uv_buf_t *b UNUSED)
                 uv_read_stop(s);
                 a->reading = false;
                 prune_agent(a);
+                prepared_begin(a->all, a->node);
                 return;
         }
         buf_advance(&a->out, (size_t)n);
@@ -352,8 +354,8 @@ static void read_agent_bytes(struct prepared_agent *a, const void *data, size_t 
 }
 
 /* Takes note of the end of an agent, and replaces it, unless TRIES spare agents have failed in a
- * row. An agent that a run has taken is not replaced before its end: starting one would take
- * processors from the run's ranks. */
+ * row. An agent that a run has taken is replaced when it or the run is over, not earlier: starting
+ * one would take processors from the run's ranks. */
 static void note_agent_end(struct prepared_agent *a, int status, const char *why)
 {
         struct prepared_agents *p = a->all;

@@ -195,7 +195,7 @@ TEST_WITH(set_up, tear_down, a_run_reads_the_greeting_as_if_it_were_sent_now)
 TEST_WITH(set_up, tear_down, bytes_pass_both_ways_and_the_end_prunes)
 {
         char *text, got[16] = "";
-        uint32_t number, pruned;
+        uint32_t number, pruned, next;
         struct error err;
         struct frame f;
         size_t len;
@@ -218,17 +218,22 @@ TEST_WITH(set_up, tear_down, bytes_pass_both_ways_and_the_end_prunes)
         assert_memory_equal(text, "down", 4);
         free(text);
         assert_int_equal(prepared_taken(t.p), 1);
+        assert_int_equal(buf_len(&t.out[0]), 0); /* no agent is started beside the run's ranks */
         close(fd);
         turn();
         f = next_order(0, MSG_PRUNE);
         assert_int_equal(number_decode(&pruned, &f, &err), 0);
         assert_int_equal(pruned, number);
         frame_consume(&t.out[0], &f);
-        assert_int_equal(buf_len(&t.out[0]), 0); /* no agent is started beside the run's ranks */
+        next = started(0);
+        assert_int_not_equal(next, number);
+        greet(0, next);
+        assert_int_equal(prepared_state(t.p, 0), PREPARED_READY); /* while the other one ends */
+        free(sent(0, next, &len));
         tell(0, (struct tunnel){ .child = number, .kind = TUNNEL_ENDED });
         turn();
         assert_int_equal(prepared_taken(t.p), 0);
-        assert_int_not_equal(started(0), number);
+        assert_int_equal(buf_len(&t.out[0]), 0); /* one next agent is enough */
 }
 
 TEST_WITH(set_up, tear_down, a_run_cannot_send_beyond_the_window)
