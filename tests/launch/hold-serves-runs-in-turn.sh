@@ -12,6 +12,7 @@ starts=$TMP/starts # a line for each agent that is started
 cat >start <<'END'
 #!/bin/sh
 echo "$1" >>"$STARTS"
+echo $$ >"$STARTS.pid"
 shift
 exec "$@"
 END
@@ -20,6 +21,7 @@ export STARTS=$starts
 on=(-w other.invalid:2 --start-with "$PWD/start {host}")
 
 held() { "$HNLAUNCH" ps --json | python3 -c 'import json, sys; [print(*[h[k] for k in sys.argv[1:]]) for h in json.load(sys.stdin)["holds"]]' "$@"; }
+run_has_hold() { [[ $(held used_by) == *\'*\'* ]] && kill -0 "$PID"; }
 no_hold() { [[ ! -e $XDG_RUNTIME_DIR/hnlaunch/holds ]]; }
 
 hn_exits 'a hold is made' 0 hold "${on[@]}" --idle 5m
@@ -69,6 +71,7 @@ ok 'SIGTERM ends a hold, too' wait_for no_hold
 
 # Modules are imported again for each run.
 echo 'import time; time.sleep(2)' >slow.py
+echo 'import sys; print("slow" in sys.modules)' >warm.py
 PYTHONPATH=$PWD hn hold "${on[@]}" --warm python3:slow
 exits 'a hold whose modules take long' 0
 for i in 1 2; do PYTHONPATH=$PWD hn "${on[@]}" --progress tty python3 -c 'pass'; done
@@ -80,6 +83,18 @@ has 'also in the row of the node' "$OUT" 'C hold  A agent'
 PYTHONPATH=$PWD hn -v "${on[@]}" --progress plain --log-dir logs python3 -c 'pass'
 has 'so does a line' "$ERR" 'hnlaunch: hold 1/1 in '
 is 'and the event' "$(grep -c '"ev":"node.connected".*"text":"hold"' logs/latest/events.ndjson)" 1
+# A run may take a node before the next agent there has begun to import: here the agent that starts it is stopped.
+start "${on[@]}" --label none sh -c 'echo up; exec sleep 1000.31'
+ok 'ranks are up' wait_for lines_are "$OUT" 2
+kill -STOP -- -"$(cat "$STARTS.pid")"
+kill -KILL "$PID"
+finish
+PYTHONPATH=$PWD start -v "${on[@]}" --label none python3 warm.py
+ok 'a run takes the node' wait_for run_has_hold
+kill -CONT -- -"$(cat "$STARTS.pid")"
+finish
+is 'a run that waits for the next agent' "$RC" 0
+is 'has the modules' "$(sort -u "$OUT")" True
 hn release
 ok 'the hold ends' wait_for no_hold
 nothing_left 'nothing is left'

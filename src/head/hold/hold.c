@@ -116,7 +116,8 @@ static void begin_idle(struct hold *h)
 /* --- before a run ----------------------------------------------------------------------------- */
 
 /* Lets the spare agent of node @i prepare interpreters if the agent is ready. Only for a node
- * without a run: during a run the import would take processors from the ranks. */
+ * without a run, or whose run waits for the interpreters: during a run the import would take
+ * processors from the ranks. */
 static void use_leisure(struct hold *h, size_t i)
 {
         CLEANUP(buf_finish) struct buf frame = BUF_INIT;
@@ -268,10 +269,10 @@ static void on_agent_changed(void *ctx, size_t i)
         struct hold *h = ctx;
 
         h->v[i].ordered = h->v[i].warmed = h->v[i].warm = false;
+        if (!h->v[i].user || (h->v[i].waits && h->v[i].user->patient))
+                use_leisure(h, i);
         if (h->v[i].user)
                 grant_waited(h, i);
-        else
-                use_leisure(h, i);
 }
 
 static void on_spare_frame(void *ctx, size_t i, const struct frame *f)
