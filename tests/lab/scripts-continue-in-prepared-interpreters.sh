@@ -67,9 +67,10 @@ ok 'shows tracebacks of all ranks' test "$(grep -c 'fails.py", line 1, in <modul
 lacks 'without frames of the preparation' "$ERR" '<hnlaunch>'
 cat >shows.py <<'PYTHON'
 import os, sys
-print(os.isatty(0), os.isatty(1), os.ttyname(1) == os.ttyname(0), sys.stdout.line_buffering)
-with open("/dev/tty", "w") as f:
-    print("terminal", file=f)
+if os.environ["RANK"] == "0":
+    print(os.isatty(0), os.isatty(1), os.ttyname(1) == os.ttyname(0), sys.stdout.line_buffering)
+    with open("/dev/tty", "w") as f:
+        print("terminal", file=f)
 PYTHON
 wait_for is_warm
 lab_run script -qec "$LAB_HNLAUNCH --pty -H $H --label none python3 shows.py" /dev/null
