@@ -36,24 +36,24 @@ int cache_lock_share(const char *root, const char *id, int *ret_fd);
  * share is given up in any case. */
 int cache_lock_alone(int fd, const char *root, const char *id);
 
+/* Marks the files written by an agent below ROOT: ROOT/.WHO.lock is locked while the agent lives, a
+ * tree is unpacked in ROOT/.WHO.USE, a file in ROOT/file/.WHO. 0 with a descriptor, or -errno. */
+int cache_owner_lock(const char *root, const char *who, int *ret_fd);
+/* Closes the descriptor, unless it is -1, and removes the file if no other has the lock. 0, or the
+ * errno of the removal. */
+int cache_owner_unlock(const char *root, const char *who, int *fd);
+/* Locks the folder @root until the descriptor is closed, or returns -1. systemd-tmpfiles, which
+ * removes old files from /tmp, leaves locked folders alone: tmpfiles.d(5), "Age". */
+int cache_root_lock(const char *root);
+/* Removes the remains of agents killed together with their guards. */
+void cache_sweep_dead(const char *root);
+
 /* Entries left by a removal; all 0 = none. */
 struct cache_left {
         bool foreign; /* files of ranks */
         bool pulled;  /* --pull has sent files of ranks */
         int error;    /* errno of the first entry that cannot be read or removed */
 };
-
-/* Marks the files written by an agent below ROOT: ROOT/.WHO.lock is locked while the agent lives, a
- * tree is unpacked in ROOT/.WHO.USE, a file in ROOT/file/.WHO. 0 with a descriptor, or -errno. */
-int cache_owner_lock(const char *root, const char *who, int *ret_fd);
-/* Closes the descriptor, and removes the file if no other has the lock; adds to @left. Returns -1.
- */
-int cache_owner_unlock(const char *root, const char *who, int fd, struct cache_left *left);
-/* Locks the folder @root until the descriptor is closed, or returns -1. systemd-tmpfiles, which
- * removes old files from /tmp, leaves locked folders alone: tmpfiles.d(5), "Age". */
-int cache_root_lock(const char *root);
-/* Removes the remains of agents killed together with their guards. */
-void cache_sweep_dead(const char *root);
 
 /* Adds @error unless an earlier error is there; ENOENT and 0 do not count. */
 void cache_left_add(struct cache_left *left, int error);

@@ -81,17 +81,19 @@ int cache_owner_lock(const char *root, const char *who, int *ret_fd)
         return *ret_fd < 0 ? cache_lock_share(root, id, ret_fd) : 0;
 }
 
-int cache_owner_unlock(const char *root, const char *who, int fd, struct cache_left *left)
+int cache_owner_unlock(const char *root, const char *who, int *fd)
 {
         CLEANUP(free_textp) char *id = xasprintf(".%s", who);
         CLEANUP(free_textp) char *path = xasprintf("%s/%s.lock", root ? root : "", id);
+        int error = 0;
 
-        if (fd >= 0 && cache_lock_alone(fd, root, id) == 0 && unlink(path) < 0)
-                cache_left_add(left, errno);
-        if (fd >= 0)
-                rmdir(root); /* if empty */
-        fd_close(fd);
-        return -1;
+        if (*fd < 0)
+                return 0;
+        if (cache_lock_alone(*fd, root, id) == 0 && unlink(path) < 0)
+                error = errno;
+        rmdir(root); /* if empty */
+        *fd = fd_close(*fd);
+        return error;
 }
 
 int cache_root_lock(const char *root)

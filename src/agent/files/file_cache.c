@@ -412,7 +412,7 @@ static void release_place(struct file_cache *s)
                 cache_left_add(&left, drop_file(&s->temp));
                 cache_left_add(&left, drop_file(&s->claim));
         }
-        s->owner = cache_owner_unlock(s->root, who, s->owner, &left);
+        cache_left_add(&left, cache_owner_unlock(s->root, who, &s->owner));
         s->lock = fd_close(s->lock);
         s->root_lock = fd_close(s->root_lock);
         text = s->root ? cache_left_text(&left, s->root, s->id) : NULL;
