@@ -69,7 +69,8 @@ static const unsigned char *find_build_id(const unsigned char *notes, size_t len
                 desc = (name + note.n_descsz + align - 1) & ~(align - 1);
                 if (name > len || desc > len)
                         return NULL;
-                if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof(ELF_NOTE_GNU) &&
+                if (note.n_type == NT_GNU_BUILD_ID && note.n_descsz &&
+                    note.n_namesz == sizeof(ELF_NOTE_GNU) &&
                     memcmp(notes + sizeof(note), ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)) == 0) {
                         *ret_len = note.n_descsz;
                         return notes + name;

@@ -127,7 +127,7 @@ TEST(the_build_id_of_the_linker_names_an_agent)
         assert_true(has_same_id(&p, &other));
         other.id[19] = 1;
         assert_false(has_same_id(&p, &other));
-        for (int i = 0; i < 6; i++) {
+        for (int i = 0; i < 7; i++) {
                 struct noted_program bad = p, changed;
 
                 if (i == 0)
@@ -140,6 +140,8 @@ TEST(the_build_id_of_the_linker_names_an_agent)
                         bad.part.p_filesz = 4000;
                 else if (i == 4)
                         bad.part.p_offset = UINT64_MAX;
+                else if (i == 5)
+                        bad.note.n_descsz = 0;
                 else
                         bad.head.e_phoff = UINT64_MAX;
                 changed = bad;
