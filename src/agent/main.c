@@ -52,7 +52,9 @@ static int run_agent_loop(struct guard_notes *notes)
         uv_signal_t watch[ARRAY_SIZE(signals)];
         struct error err;
         struct agent *a;
-        uv_loop_t loop;
+        /* Static, as the loop may outlive this function: a thread that looks for the file of
+         * --ready is not waited for, since its file system may not answer. */
+        static uv_loop_t loop;
         int r;
 
         /* Ranks inherit the limits. */
