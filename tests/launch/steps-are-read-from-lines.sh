@@ -49,14 +49,13 @@ hn --progress-re 'Step ([0-9]+)' --log-dir none --local 1 echo step 1
 lacks 'without records no command is offered' "$ERR" 'hnlaunch logs'
 
 # --- expressions that take long -----------------------------------------------------------------
-for re in '([0-9]+)/\1' '(x{1,255}){1,255}'; do
+for re in '([0-9]+)/\1' '(x{1,255}){1,255}' '.*a.{400}c([0-9]+)'; do
     hn --progress-re "$re" --local 1 true
     exits "$re is refused" 64
     has 'with its number' "$ERR" 'error[HN812]: '
 done
-# Each of these lines takes a tenth of a second, or more. Much longer ones would keep a loaded machine from pings for so long that the agent
-# ends the rank.
-start --progress-re '.*a.{100}c([0-9]+)' --local 1 python3 -c '
+# Each of these lines takes a tenth of a second, or more.
+start --progress-re '.*a.{60}c([0-9]+)' --local 1 python3 -c '
 import random
 while True:
     print("".join(random.choice("ab") for i in range(400)), flush=True)'

@@ -142,9 +142,14 @@ int pattern_compile(regex_t *ret, const char *text, int flags, struct error *err
 
 int timed_pattern_open(struct timed_pattern *p, const char *text, struct error *err)
 {
+        size_t parts = count_parts(text);
         int r;
 
         *p = (struct timed_pattern){ .text = text };
+        /* Without repeats a text has at most as many parts as characters. */
+        if (parts != SIZE_MAX && parts > strlen(text) + TIMED_REPEATS)
+                return err_set(err, EDOM, "its repeats, written out, add more than %d parts",
+                               TIMED_REPEATS);
         r = pattern_compile(&p->re, text, 0, err);
         p->is_open = r == 0;
         return r;

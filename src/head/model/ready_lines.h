@@ -17,7 +17,7 @@ struct ready_lines;
 
 enum { READY_LINE_MAX = 1024 };
 
-/* @re compiles (pattern_compile()), and is borrowed. */
+/* timed_pattern_open() accepts @re, which is borrowed. */
 struct ready_lines *ready_lines_create(const char *re, int ranks);
 /* Takes the next bytes of a stream. Returns whether a line of them matches. */
 bool ready_lines_put(struct ready_lines *r, int rank, uint8_t stream, const void *data, size_t len);

@@ -11,7 +11,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,14 +45,14 @@ struct step_lines {
 
 int step_lines_check(const char *re, struct error *err)
 {
-        regex_t compiled;
-        int r = pattern_compile(&compiled, re, 0, err);
+        struct timed_pattern compiled;
+        int r = timed_pattern_open(&compiled, re, err);
 
         if (r < 0)
                 return r;
         /* Without a group a line could match, but would have no step. */
-        r = compiled.re_nsub ? 0 : err_set(err, EINVAL, "it has no group for the step");
-        regfree(&compiled);
+        r = compiled.re.re_nsub ? 0 : err_set(err, EINVAL, "it has no group for the step");
+        timed_pattern_close(&compiled);
         return r;
 }
 

@@ -9,7 +9,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,15 +86,15 @@ static int read_key_form(struct role_ready *r, const char *text, struct error *e
 static int read_line_form(struct role_ready *r, const char *text, struct error *err)
 {
         struct error why;
-        regex_t re;
+        struct timed_pattern re;
 
-        if (!*text || pattern_compile(&re, text, 0, &why) < 0)
+        if (!*text || timed_pattern_open(&re, text, &why) < 0)
                 return err_set(err, EINVAL,
                                "line: needs an extended regular expression, as for grep -E, got "
                                "`%s`: %s",
                                text, *text ? why.text : "it is empty");
         /* The text is compiled again where lines are read. */
-        regfree(&re);
+        timed_pattern_close(&re);
         r->text = xstrdup(text);
         return 0;
 }

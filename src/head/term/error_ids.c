@@ -1158,8 +1158,9 @@ const struct error_id error_ids[] = {
           "--on-hang restart starts it again, --hang-after 0 never looks." },
         { HN_ENDLESS_PATTERN,
           "a regular expression would take too long",
-          "The expression behind --progress-re or --grep has a back reference (\\1 to \\9), or more than 1000 parts when its repeats, "
-          "like x{1,255}, are written out. Such an expression may take minutes for a line.",
+          "The expression behind --progress-re or --grep has a back reference (\\1 to \\9), or too many parts when its repeats, like "
+          "x{1,255}, are written out: more than 1000, or with --progress-re 64 more than it has characters. "
+          "Such an expression may take seconds or minutes for a line.",
           "Write the part once more in place of a back reference; use + or * in place of large repeats." },
         { HN_UNWRITTEN,
           "output of ranks was not written (warning)",

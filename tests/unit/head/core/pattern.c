@@ -40,6 +40,38 @@ TEST(usual_expressions_are_compiled)
                         fail_msg("%s", texts[i]);
 }
 
+static int open_timed(const char *text)
+{
+        struct timed_pattern p;
+        struct error err;
+        int r = timed_pattern_open(&p, text, &err);
+
+        timed_pattern_close(&p);
+        return r;
+}
+
+TEST(where_lines_cannot_wait_repeats_add_64_parts)
+{
+        static const struct {
+                const char *text;
+                int r;
+        } rows[] = {
+                { "step +([0-9]{1,9})/([0-9]{1,9})", 0 },
+                { "x{64}", 0 },
+                { "(x{8}){8}", 0 },
+                { "x{99}", -EDOM },
+                { "((x{1,8}){8}){8}", -EDOM },
+                { ".*a.{400}c([0-9]+)", -EDOM },
+                { "x{2000}", -EDOM },
+                { "(a)\\1", -EDOM },
+                { "a(", -EINVAL },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+                if (open_timed(rows[i].text) != rows[i].r)
+                        fail_msg("%s", rows[i].text);
+}
+
 TEST(what_may_take_for_ever_is_refused)
 {
         static const char *const texts[] = {

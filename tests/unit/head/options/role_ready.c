@@ -62,6 +62,7 @@ TEST(wrong_values_are_told_with_the_right_form)
                 { "line:", "line: needs an extended regular expression" },
                 { "line:(a", "line: needs an extended regular expression" },
                 { "line:(a)\\1", "it has a back reference" },
+                { "line:a{100}", "its repeats, written out, add more than 64 parts" },
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
