@@ -48,9 +48,13 @@ struct attempt {
 bool attempt_step(struct attempt *a, enum job_event e);
 /* Records a failure other than the end of a rank, and calls failed(). */
 void attempt_fail(struct attempt *a, const struct cause *c);
+/* The newest lines of a rank's stream (MSG_STDERR), "" = none; malloc'ed. */
+char *attempt_last_words(const struct attempt *a, int rank, uint8_t stream);
 /* The newest stderr of a rank of the attempt @ctx, for outcome.h. */
 char *attempt_newest_stderr(void *ctx, int rank, struct burst *ret);
 /* Returns a cause of this moment, without rank and node. */
 struct cause attempt_cause(const struct attempt *a, enum cause_kind kind);
 /* Milliseconds since the launch; 0 before it. */
 uint64_t attempt_age_ms(const struct attempt *a);
+/* Frees printer, stores, turns and dumps; the outcome stays. */
+void attempt_drop_parts(struct attempt *a);

@@ -352,11 +352,8 @@ void job_destroy(struct job *j)
                 return;
         stdin_pump_destroy(j->stdin_pump);
         cluster_close(j->cluster);
-        printer_destroy(j->attempt->printer);
-        world_servers_destroy(j->attempt->stores);
-        turns_destroy(j->attempt->turns);
+        attempt_drop_parts(j->attempt);
         readiness_destroy(j->readiness);
-        dump_files_destroy(j->attempt->dumps);
         for (size_t i = 0; i < ARRAY_SIZE(caught_signals); i++)
                 uv_close((uv_handle_t *)&j->signals[i], NULL);
         uv_close((uv_handle_t *)&j->timers.limit, NULL);
@@ -572,8 +569,7 @@ void job_sentence(const struct job *j, const struct cause *c, char *to, size_t s
 
 char *job_last_words(const struct job *j, int rank, uint8_t stream)
 {
-        return j->attempt->printer ? printer_last_words(j->attempt->printer, rank, stream)
-                                   : xstrdup("");
+        return attempt_last_words(j->attempt, rank, stream);
 }
 
 bool job_shows(const struct job *j, int rank, uint8_t stream, size_t lines)
@@ -624,43 +620,4 @@ int job_hurry_signal(const struct job *j)
 bool job_hurried(const struct job *j)
 {
         return j->attempt->printer && printer_pending(j->attempt->printer);
-}
-
-bool attempt_step(struct attempt *a, enum job_event e)
-{
-        enum job_state was = a->state;
-
-        if (!job_state_step(&a->state, e))
-                return false;
-        log_line(LOG_DEBUG, "job: %s -> %s", job_state_name(was), job_state_name(a->state));
-        return true;
-}
-
-/* The outcome decides whether the failure is the cause; failed() is called in either case, since a
- * stop on hold may be decided by any failure. */
-void attempt_fail(struct attempt *a, const struct cause *c)
-{
-        a->failed(a->ctx, outcome_happened(&a->outcome, c));
-}
-
-char *attempt_newest_stderr(void *ctx, int rank, struct burst *ret)
-{
-        const struct attempt *a = ctx;
-
-        *ret = a->printer ? printer_last_burst(a->printer, rank, MSG_STDERR) : (struct burst){ 0 };
-        return a->printer ? printer_last_words(a->printer, rank, MSG_STDERR) : xstrdup("");
-}
-
-uint64_t attempt_age_ms(const struct attempt *a)
-{
-        return a->launched_ns ? (uint64_t)(clock_ns() - a->launched_ns) / 1000000 : 0;
-}
-
-struct cause attempt_cause(const struct attempt *a, enum cause_kind kind)
-{
-        return (struct cause){ .kind = kind,
-                               .rank = -1,
-                               .node = -1,
-                               .at_ns = clock_ns(),
-                               .after_ms = attempt_age_ms(a) };
 }

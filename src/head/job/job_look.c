@@ -173,7 +173,7 @@ static bool dumps_core(int signo)
 /* Whether faulthandler of Python has told where the rank was. */
 static bool has_told_stack(const struct job *j, int rank)
 {
-        CLEANUP(free_textp) char *words = job_last_words(j, rank, MSG_STDERR);
+        CLEANUP(free_textp) char *words = attempt_last_words(j->attempt, rank, MSG_STDERR);
 
         return strstr(words, "Fatal Python error: ") && strstr(words, "(most recent call first)");
 }

@@ -443,16 +443,9 @@ static void forget_attempt(struct job *j)
         j->told.alone = 0;
         outcome_finish(&j->attempt->outcome);
         j->history.lost_bytes = job_lost_bytes(j);
-        printer_destroy(j->attempt->printer);
-        j->attempt->printer = NULL;
-        world_servers_destroy(j->attempt->stores);
-        j->attempt->stores = NULL;
-        turns_destroy(j->attempt->turns);
-        j->attempt->turns = NULL;
+        attempt_drop_parts(j->attempt);
         readiness_destroy(j->readiness);
         j->readiness = NULL;
-        dump_files_destroy(j->attempt->dumps);
-        j->attempt->dumps = NULL;
         attempt_step(j->attempt, JOB_EV_AGAIN);
         for (size_t i = 0; i < j->cluster->n_nodes; i++)
                 node_again(&j->cluster->nodes[i]);
