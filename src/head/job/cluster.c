@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/clock.h"
 #include "base/format.h"
@@ -80,6 +81,20 @@ static struct transport *create_remote(void *ctx, uv_loop_t *loop,
         if (o->ssh_command)
                 return transport_command_create(loop, &c->ssh, err);
         return ssh_loader_create(loop, &c->ssh, err);
+}
+
+/* Called twice: at the start for the links alone, and before the launch, when the ranks are known.
+ * Above the hard limit, calls needing descriptors fail later, with messages of their own. */
+void cluster_raise_limit(size_t n_nodes, int world_size)
+{
+        /* A link needs a few descriptors; with a log folder each rank has two files. */
+        rlim_t want = 256 + n_nodes * 5 + (rlim_t)world_size * 2;
+        struct rlimit l;
+
+        if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < want) {
+                l.rlim_cur = MIN(MAX(want, l.rlim_cur), l.rlim_max);
+                setrlimit(RLIMIT_NOFILE, &l);
+        }
 }
 
 int cluster_open(struct cluster *c, struct error *err)

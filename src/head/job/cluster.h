@@ -54,6 +54,8 @@ struct cluster {
 /* Creates the nodes; @ops are called with @ctx. @config is borrowed. */
 struct cluster *cluster_create(uv_loop_t *loop, const struct job_config *config,
                                const struct node_ops *ops, void *ctx);
+/* Raises the limit of descriptors: links, and two files per rank. */
+void cluster_raise_limit(size_t n_nodes, int world_size);
 /* Creates the transports for the hosts. 0, or -errno with @err. */
 int cluster_open(struct cluster *c, struct error *err);
 /* Initializes a timer with this data. The loop does not wait for the timer. */

@@ -15,7 +15,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "base/error_number.h"
 #include "base/exit_code.h"
@@ -26,8 +25,10 @@
 #include "base/printable.h"
 #include "base/strv.h"
 #include "head/job/attempt.h"
+#include "head/job/job_hold.h"
 #include "head/job/job_private.h"
 #include "head/job/job_role_ports.h"
+#include "head/job/job_spares.h"
 #include "head/model/events.h"
 #include "head/output/say.h"
 #include "head/pull/pull.h"
@@ -49,20 +50,6 @@ enum {
 
 static const int caught_signals[JOB_SIGNALS] = { SIGINT,  SIGTERM, SIGHUP, SIGUSR1,
                                                  SIGUSR2, SIGQUIT, SIGTSTP };
-
-/* Called twice: at the start for the links alone, and before the launch, when the ranks are known.
- * Above the hard limit, calls needing descriptors fail later, with messages of their own. */
-void job_raise_limit(size_t n_nodes, int world_size)
-{
-        /* A link needs a few descriptors; with a log folder each rank has two files. */
-        rlim_t want = 256 + n_nodes * 5 + (rlim_t)world_size * 2;
-        struct rlimit l;
-
-        if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < want) {
-                l.rlim_cur = MIN(MAX(want, l.rlim_cur), l.rlim_max);
-                setrlimit(RLIMIT_NOFILE, &l);
-        }
-}
 
 /* --- life cycle --- */
 
@@ -102,7 +89,7 @@ struct job *job_create(const struct job_config *config, struct error *err)
 
         j->config = config;
         j->timers.late_looks = xcalloc(config->hosts->n + 1, 1);
-        job_raise_limit(config->hosts->n, 0);
+        cluster_raise_limit(config->hosts->n, 0);
         if (!r)
                 r = uv_loop_init(&j->loop);
         for (size_t i = 0; !r && i < ARRAY_SIZE(caught_signals); i++)
@@ -144,6 +131,86 @@ struct job *job_create(const struct job_config *config, struct error *err)
         }
         return j;
 }
+
+/* --- hosts that stand by --- */
+
+void job_use_spares(struct job *j, job_stand_in *stand_in)
+{
+        j->stand_in = stand_in;
+}
+
+void job_give_up(struct job *j, size_t node, const char *why)
+{
+        node_break(&j->cluster->nodes[node], LINK_OTHER, "%s", why);
+}
+
+/* Drops first the promises and debts of the agent before: files, ports and answers to orders. */
+void job_connect_anew(struct job *j, size_t node)
+{
+        job_push_forget(j->push, node);
+        world_endpoints_forget(j->endpoints, node);
+        cluster_reconnect_node(j->cluster, &j->cluster->nodes[node]);
+}
+
+size_t job_adopt_orphans(struct job *j)
+{
+        size_t n = 0;
+
+        for (size_t i = 0; j->cluster->tree && i < j->cluster->n_nodes; i++)
+                if (cluster_is_orphan(&j->cluster->nodes[i])) {
+                        job_connect_anew(j, i);
+                        n++;
+                }
+        return n;
+}
+
+/* A drained host is no spare. Without restarts and replacement no spare host is ever used. */
+size_t job_spares(const struct job *j)
+{
+        const struct plan *plan = j->attempt->plan; /* NULL before the first attempt */
+        size_t n = hosts_aside(j->config->hosts);
+
+        for (size_t i = 0; i < j->cluster->n_nodes; i++) {
+                const struct node *node = &j->cluster->nodes[i];
+
+                n += node->state == NODE_READY && !node->signals.leaves &&
+                     (plan ? !plan->nodes[i].n_ranks : node->host->spare);
+        }
+        return j->config->options->max_restarts || options_replace_nodes(j->config->options) ? n
+                                                                                             : 0;
+}
+
+/* Leaves orphans to job_adopt_orphans(), and other tries to the cluster's timer. */
+static void replace_failed_nodes(struct job *j)
+{
+        struct cluster *c = j->cluster;
+
+        for (size_t i = 0; i < c->n_nodes; i++) {
+                const struct node *n = &c->nodes[i];
+
+                if (n->state == NODE_FAILED && !n->again && !cluster_is_orphan(n) &&
+                    j->stand_in(j->config->say_ctx, i))
+                        job_connect_anew(j, i);
+        }
+}
+
+/* Nodes are looked at only after a new failure. Replacements lower the count of failures, so the
+ * count to compare with is taken behind them. */
+enum job_step job_await_nodes(struct job *j)
+{
+        size_t failed = 0; /* at the last look at each node */
+
+        while (j->cluster->unresolved && !outcome_failed(&j->attempt->outcome)) {
+                uv_run(&j->loop, UV_RUN_ONCE);
+                if (!j->stand_in || j->cluster->failed == failed)
+                        continue;
+                replace_failed_nodes(j);
+                failed = j->cluster->failed;
+        }
+        return outcome_failed(&j->attempt->outcome) ? JOB_INTERRUPTED : JOB_DONE;
+}
+
+/* --- the steps before the launch --- */
 
 /* Runs while the nodes are connected, for the progress lines. */
 static void tick(uv_timer_t *t)
@@ -222,8 +289,6 @@ enum job_step job_connect(struct job *j)
         return c->failed ? JOB_NODES_LOST : JOB_DONE;
 }
 
-/* --- the steps before the launch --- */
-
 enum job_step job_push(struct job *j, const struct plan *plan, struct manifest *m,
                        struct error *err)
 {
@@ -265,12 +330,6 @@ void job_wait(struct job *j)
         say_through(NULL);
         attempt_step(j->attempt, JOB_EV_EMPTY);
         heartbeat_stop(j->heartbeat);
-}
-
-void job_stop_limits(struct job *j)
-{
-        uv_timer_stop(&j->timers.limit);
-        uv_timer_stop(&j->timers.stop);
 }
 
 /* Looks for nodes with no more bytes of files for long. */
@@ -327,7 +386,7 @@ void job_leave(struct job *j)
                 struct node *n = &j->cluster->nodes[i];
 
                 if (n->state == NODE_GONE || n->state == NODE_READY)
-                        job_dismiss(n);
+                        node_dismiss(n);
         }
         attempt_step(j->attempt, JOB_EV_LEAVE);
         uv_timer_start(&j->timers.leave, on_leave_over,
@@ -344,6 +403,28 @@ void job_leave(struct job *j)
         attempt_step(j->attempt, JOB_EV_GONE);
         uv_unref((uv_handle_t *)&j->timers.leave);
         uv_timer_stop(&j->timers.leave);
+}
+
+enum job_step job_hold_serve(struct job *j, const struct job_hold *h, struct error *err)
+{
+        struct job_holding *s = job_hold_begin(j->cluster, h, err);
+        struct job_asked asked = { 0 };
+        enum job_step r = JOB_INTERRUPTED;
+
+        if (!s)
+                return JOB_IMPOSSIBLE;
+        asked.hold = job_hold_of(s);
+        j->asked = &asked;
+        while (!outcome_failed(&j->attempt->outcome) && job_hold_goes_on(s, &r))
+                uv_run(&j->loop, UV_RUN_ONCE);
+        if (outcome_failed(&j->attempt->outcome))
+                r = JOB_INTERRUPTED;
+        job_hold_close(s);
+        /* Late messages about prepared agents still come. */
+        job_leave(j);
+        j->asked = NULL;
+        job_hold_free(s);
+        return r;
 }
 
 void job_destroy(struct job *j)
@@ -481,6 +562,34 @@ const struct strv *job_earlier(const struct job *j)
 void job_last_diags(struct job *j, struct diags *to)
 {
         job_status_move_last(j->status, to);
+}
+
+int job_drain_host(struct job *j, size_t node, int64_t in_ms, const char *by, struct error *err)
+{
+        return job_drain_order(j->orders.drain, node, in_ms, by, err);
+}
+
+/* SIGTERM, as managers and clouds send it, is a notice to save. Ctrl-C and `hnlaunch stop` are
+ * not. */
+bool job_saved(const struct job *j)
+{
+        const struct cause *c = &j->attempt->outcome.cause;
+        bool ordered = c->kind == CAUSE_ORDER && c->signal == SIGTERM && !j->orders.command_pid;
+        bool drained =
+                c->kind == CAUSE_DRAIN && (!j->orders.ended_by || j->orders.ended_by == SIGTERM);
+
+        return (ordered || drained) && job_drain_all_saved(j->orders.drain);
+}
+
+/* Acts as the signal does: two requests within 3 s ask for a closer look, too. */
+void job_show_status(struct job *j)
+{
+        job_signal(j, SIGQUIT);
+}
+
+const char *job_drained_by(const struct job *j, size_t node)
+{
+        return job_drain_by(j->orders.drain, node);
 }
 
 /* A `hnlaunch stop` acts as SIGTERM to this process, so @c has a signal in either case. */

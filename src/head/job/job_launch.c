@@ -438,7 +438,8 @@ static void order_node(struct job *j, const struct job_launch *l, struct node *n
                        struct launch_order *m)
 {
         const struct plan_node *p = &j->attempt->plan->nodes[n->index];
-        const struct pushed *pushed = job_pushed_as(j, PUSH_RANKS, (size_t)n->index);
+        const struct pushed *pushed =
+                job_push_result(job_push_of_use(j->push, PUSH_RANKS), (size_t)n->index);
         const struct job_role_ports roles = { j->cluster, j->endpoints, j->config->book,
                                               j->attempt->plan };
         bool moved = pushed && !l->cwd_given; /* ranks start among the pushed files */
@@ -471,12 +472,6 @@ static void order_node(struct job *j, const struct job_launch *l, struct node *n
         strv_finish(&m->names);
         if (n->state == NODE_READY)
                 node_launched(n);
-        node_flush(n);
-}
-
-void job_dismiss(struct node *n)
-{
-        empty_encode(&n->out, MSG_BYE);
         node_flush(n);
 }
 
@@ -532,7 +527,7 @@ static void release_nodes(struct job *j)
                         continue;
                 if (!j->config->options->max_restarts &&
                     !options_replace_nodes(j->config->options)) {
-                        job_dismiss(n); /* with restarts the node may be needed */
+                        node_dismiss(n); /* with restarts the node may be needed */
                 } else {
                         node_flush(n);
                 }
@@ -622,7 +617,7 @@ void job_launch(struct job *j, const struct job_launch *l)
 
         j->attempt->plan = l->plan;
         j->mpi = l->mpi ? l->mpi : "";
-        job_raise_limit(j->cluster->n_nodes, l->output.dir ? l->plan->world_size : 0);
+        cluster_raise_limit(j->cluster->n_nodes, l->output.dir ? l->plan->world_size : 0);
         /* Printer, stores and turns are there before the first order: an answer may come in the
          * next turn of the loop. */
         create_printer(j, l);

@@ -12,12 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/memory.h"
-#include "head/job/job_hold.h"
 #include "head/job/job_measure.h"
 #include "head/job/job_private.h"
 #include "head/options/program_options.h"
-#include "head/output/say.h"
 #include "head/pull/trace_fetch.h"
 #include "head/status/rank_table_text.h"
 #include "head/why/stack_text.h"
@@ -28,7 +27,6 @@
 #include "wire/warm_msg.h"
 
 enum {
-        WHY_MS = 3000,        /* between two Ctrl-\ */
         TRACES_MS = 5000,     /* for the traces of all nodes */
         CORE_MS = 5000,       /* for a tool that reads a core file */
         CORE_SLACK_MS = 1000, /* for the answer besides */
@@ -105,25 +103,6 @@ int job_take_sample(struct job *j, struct node *n, const struct frame *f, struct
                 j->config->samples.take(j->config->samples.ctx, n->index, &m);
         sample_finish(&m);
         return valid ? 0 : err_set(err, EPROTO, "message out of turn: SAMPLED of a foreign rank");
-}
-
-/* A third Ctrl-\ within the time counts as a first again. */
-void job_show_ranks(struct job *j)
-{
-        int64_t now = clock_ms();
-        bool again = j->orders.shown_ms && now - j->orders.shown_ms < WHY_MS;
-
-        j->orders.shown_ms = again ? 0 : now;
-        if (again && j->config->why.ask)
-                j->config->why.ask(j->config->why.ctx);
-        else
-                job_status_show(j->status);
-}
-
-/* Acts as the signal does: two requests within WHY_MS ask for a closer look, too. */
-void job_show_status(struct job *j)
-{
-        job_signal(j, SIGQUIT);
 }
 
 void job_begin_look(struct job *j)
@@ -685,28 +664,4 @@ void job_fetch_traces(struct job *j)
         uv_unref((uv_handle_t *)&j->timers.answer);
         uv_timer_stop(&j->timers.answer);
         j->orders.fetching = false;
-}
-
-/* --- a hold ----------------------------------------------------------------------------------- */
-
-enum job_step job_hold_serve(struct job *j, const struct job_hold *h, struct error *err)
-{
-        struct job_holding *s = job_hold_begin(j->cluster, h, err);
-        struct job_asked asked = { 0 };
-        enum job_step r = JOB_INTERRUPTED;
-
-        if (!s)
-                return JOB_IMPOSSIBLE;
-        asked.hold = job_hold_of(s);
-        j->asked = &asked;
-        while (!outcome_failed(&j->attempt->outcome) && job_hold_goes_on(s, &r))
-                uv_run(&j->loop, UV_RUN_ONCE);
-        if (outcome_failed(&j->attempt->outcome))
-                r = JOB_INTERRUPTED;
-        job_hold_close(s);
-        /* Late messages about prepared agents still come. */
-        job_leave(j);
-        j->asked = NULL;
-        job_hold_free(s);
-        return r;
 }

@@ -122,17 +122,11 @@ struct job {
 
 /* --- job.c --- */
 
-/* Raises the limit of descriptors: links, and two files per rank. */
-void job_raise_limit(size_t n_nodes, int world_size);
-/* The ranks have ended: ends the limit of the job and the looks at nodes that do not end. */
-void job_stop_limits(struct job *j);
 /* Tells which host keys were accepted, and which lines of the ssh configuration are not obeyed. */
 void job_tell_logins(struct job *j);
 
 /* --- job_look.c --- */
 
-/* After Ctrl-\: shows the table of ranks; once more within 3 s asks why they wait. */
-void job_show_ranks(struct job *j);
 /* Takes an answer to job_ask_bindings(). */
 int job_take_bound(struct job *j, struct node *n, const struct frame *f, struct error *err);
 /* Takes CHECKED; answers that are late are ignored. */
@@ -158,8 +152,6 @@ bool job_starts_again(struct job *j, const struct cause *c, int status, int code
 
 /* --- job_launch.c --- */
 
-/* Lets the agent leave when no rank is left: no more orders will come. */
-void job_dismiss(struct node *n);
 extern const struct job_roles_ops job_roles_ops;
 
 /* An instance of a role, named by one of its ranks, is ready (--ready), now or before. */
@@ -173,6 +165,8 @@ extern const struct node_ops job_node_ops;
 
 /* Follows every recorded failure, as attempt.failed(): a new cause stops the job @ctx. */
 void job_failed(void *ctx, bool is_cause);
+/* The ranks have ended: ends the limit of the job and the looks at nodes that do not end. */
+void job_stop_limits(struct job *j);
 /* Follows the start of each rank: a stop may have waited for it. */
 void job_rank_started(struct job *j);
 /* Follows the exit of @rank with 0. With --ends-with rank0, that of rank 0 decides the outcome and

@@ -3,7 +3,7 @@
  * Job spares: other hosts in place of nodes that fail before the ranks start
  *
  * A host that stands by unconnected takes the place of a node in the list of hosts, and the node is
- * connected anew. The caller chooses the hosts. In job_restart.c. Main loop's thread only.
+ * connected anew. The caller chooses the hosts. In job.c. Main loop's thread only.
  */
 #pragma once
 

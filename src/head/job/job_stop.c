@@ -36,6 +36,7 @@ enum {
         LATE_LOOK_MS = 500,
         LATE_LOOKS = 10,
         SILENT_MS = 1000,
+        WHY_MS = 3000,   /* between two Ctrl-\ */
         LASTS_MS = 1000, /* a stop that takes longer is told */
         HURRY_TICK_MS = 20,
         HURRY_TICKS = 50,      /* after the second order for readers, and then for nodes */
@@ -111,6 +112,12 @@ static void on_late_look(uv_timer_t *t)
                 else if (!--j->timers.late_looks[n->index])
                         give_up_node(n);
         }
+}
+
+void job_stop_limits(struct job *j)
+{
+        uv_timer_stop(&j->timers.limit);
+        uv_timer_stop(&j->timers.stop);
 }
 
 static void give_up_nodes(struct job *j)
@@ -551,11 +558,6 @@ void job_order_stop(struct job *j, int64_t grace_ms, int pid)
         job_signal(j, SIGTERM);
 }
 
-int job_drain_host(struct job *j, size_t node, int64_t in_ms, const char *by, struct error *err)
-{
-        return job_drain_order(j->orders.drain, node, in_ms, by, err);
-}
-
 void job_settle_drain(struct job *j)
 {
         struct cause c = attempt_cause(j->attempt, CAUSE_ORDER);
@@ -566,23 +568,6 @@ void job_settle_drain(struct job *j)
         outcome_excuse(&j->attempt->outcome);
         c.signal = SIGTERM;
         outcome_happened(&j->attempt->outcome, &c);
-}
-
-/* SIGTERM, as managers and clouds send it, is a notice to save. Ctrl-C and `hnlaunch stop` are
- * not. */
-bool job_saved(const struct job *j)
-{
-        const struct cause *c = &j->attempt->outcome.cause;
-        bool ordered = c->kind == CAUSE_ORDER && c->signal == SIGTERM && !j->orders.command_pid;
-        bool drained =
-                c->kind == CAUSE_DRAIN && (!j->orders.ended_by || j->orders.ended_by == SIGTERM);
-
-        return (ordered || drained) && job_drain_all_saved(j->orders.drain);
-}
-
-const char *job_drained_by(const struct job *j, size_t node)
-{
-        return job_drain_by(j->orders.drain, node);
 }
 
 bool job_outlive_terminal(struct job *j)
@@ -647,6 +632,20 @@ static void order_end(struct job *j, int signo)
                 stop_by_signal(j, signo);
 }
 
+/* Ctrl-\ shows the table of ranks, once more within WHY_MS asks why they wait. A third counts as a
+ * first again. */
+static void show_ranks(struct job *j)
+{
+        int64_t now = clock_ms();
+        bool again = j->orders.shown_ms && now - j->orders.shown_ms < WHY_MS;
+
+        j->orders.shown_ms = again ? 0 : now;
+        if (again && j->config->why.ask)
+                j->config->why.ask(j->config->why.ctx);
+        else
+                job_status_show(j->status);
+}
+
 void job_signal(struct job *j, int signo)
 {
         if (signo == SIGINT || signo == SIGQUIT)
@@ -654,7 +653,7 @@ void job_signal(struct job *j, int signo)
         if (signo == SIGHUP && job_outlive_terminal(j)) {
                 log_line(LOG_INFO, "SIGHUP: the run goes on");
         } else if (signo == SIGQUIT) {
-                job_show_ranks(j);
+                show_ranks(j);
         } else if (signo == SIGTSTP) {
                 heartbeat_suspend(j->heartbeat);
         } else if (signo == SIGUSR1 || signo == SIGUSR2) {

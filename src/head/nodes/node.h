@@ -139,6 +139,9 @@ void node_again(struct node *n);
 /* Makes a READY node RUNNING; to be called before the frames of the launch are sent. */
 void node_launched(struct node *n);
 
+/* Lets the agent leave when no rank is left: no more orders will come. */
+void node_dismiss(struct node *n);
+
 /* Sends @n->out. An error is reported later, from the loop, never from inside this call. */
 void node_flush(struct node *n);
 /* Returns whether @len more bytes may wait for the agent, to be asked before long answers are

@@ -185,3 +185,9 @@ void send_queue_add(struct send_queue *q, struct node *n)
         n->queued.next = q->first;
         q->first = n;
 }
+
+void node_dismiss(struct node *n)
+{
+        empty_encode(&n->out, MSG_BYE);
+        node_flush(n);
+}
