@@ -85,7 +85,8 @@ void cluster_free(struct cluster *c);
 
 /* --- nodes behind other nodes (--tree): cluster_tree.c --- */
 
-/* Creates the transport and links every node to the parent. 0, also without --tree, or -errno. */
+/* After cluster_open(): creates the transport and links every node to the parent. 0, also without
+ * --tree, or -errno. */
 int cluster_tree_open(struct cluster *c, struct error *err);
 /* Whether @n failed only because the parent was lost. */
 bool cluster_is_orphan(const struct node *n);

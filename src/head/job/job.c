@@ -125,7 +125,8 @@ struct job *job_create(const struct job_config *config, struct error *err)
         j->roles = job_roles_create(j->cluster, j->attempt, j->config, &job_roles_ops, j);
         j->orders.drain = job_drain_create(j->cluster, j->attempt, j->roles, job_stop_for, j);
         j->pool = thread_pool_create(&j->loop, WRITERS, err);
-        if (!j->pool || cluster_open(j->cluster, err) < 0) {
+        if (!j->pool || cluster_open(j->cluster, err) < 0 ||
+            cluster_tree_open(j->cluster, err) < 0) {
                 job_destroy(j);
                 return NULL;
         }
