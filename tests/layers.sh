@@ -98,11 +98,6 @@ result "a large struct is read in three rooms at most, or is data" "$(python3 te
 result "long sources open with how they work" "$(python3 tests/lib/names.py openings)"
 result "comments of a room have few pronouns" "$(python3 tests/lib/names.py pronouns)"
 result "these four rules find a violation" "$(python3 tests/lib/names.py prove)"
-result "head and agent have three sources at most outside rooms" "$(
-    for part in src/head src/agent; do
-        set -- "$part"/*.c
-        [ $# -le 3 ] || echo "$part: $*"
-    done)"
 result "public headers include nothing of src" "$(grep -rnE '^#[[:space:]]*include[[:space:]]+"(base|wire|store|head|agent|client)/' include)"
 result "store and wire open no descriptors" "$(grep -rnE '#include <(uv\.h|sys/socket\.h|sys/epoll\.h|unistd\.h|fcntl\.h)>' src/store src/wire)"
 result "every source names its licence in the first line" "$(
