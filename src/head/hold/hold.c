@@ -29,11 +29,10 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "head/core/json_text.h"
-#include "head/core/shell_words.h"
 #include "head/hold/hold_match.h"
+#include "head/hold/hold_refusals.h"
 #include "head/hold/hold_socket.h"
 #include "head/hold/prepared.h"
-#include "head/term/diag.h"
 #include "wire/env_names.h"
 #include "wire/msg.h"
 
@@ -60,7 +59,6 @@ struct held_node {
         bool waits;               /* the run waits for the agent */
         /* The spare agent has got WARM; has answered WARM; has prepared interpreters. */
         bool ordered, warmed, warm;
-        char *refusal; /* why the node has no interpreters, kept until the hold is ready */
 };
 
 struct hold {
@@ -70,6 +68,7 @@ struct hold {
         struct prepared_agents *agents;
         json_t *names; /* object: name of a host -> index */
         struct held_node *v;
+        char **refusals; /* by host: why it has no interpreters, kept until the hold is ready */
         uv_pipe_t listener;
         uv_timer_t idle, patience;
         char *path;
@@ -88,6 +87,7 @@ static void unref_hold(struct hold *h)
                 return;
         json_decref(h->names);
         free(h->path);
+        free(h->refusals);
         free(h->v);
         free(h);
 }
@@ -246,7 +246,7 @@ static void grant_node(struct hold *h, size_t i, struct grants *g)
         if (fd >= 0)
                 g->fds[g->n++] = fd;
         if (fd < 0)
-                *n = (struct held_node){ .refusal = n->refusal };
+                *n = (struct held_node){ 0 };
         if (g->n == HOLD_FDS_MAX)
                 send_grants(g);
 }
@@ -288,8 +288,8 @@ static void on_spare_frame(void *ctx, size_t i, const struct frame *f)
         if (!*m.text)
                 log_line(LOG_INFO, "%s: %u interpreters are prepared in %.1f s, with %u MiB each",
                          host, m.slots, m.ms / 1000.0, m.mib);
-        else if (h->n_ready < h->config.hosts->n && !h->v[i].refusal)
-                h->v[i].refusal = xstrdup(m.text);
+        else if (h->n_ready < h->config.hosts->n && !h->refusals[i])
+                h->refusals[i] = xstrdup(m.text);
         if (h->v[i].user)
                 grant_waited(h, i);
 }
@@ -638,6 +638,7 @@ struct hold *hold_open(uv_loop_t *loop, const struct hold_nodes *nodes, const st
         *h = (struct hold){ .config = *c, .loop = loop, .nodes = *nodes, .open = 4 };
         h->names = list_held_hosts(c->hosts, list);
         h->v = xcalloc(c->hosts->n, sizeof(*h->v));
+        h->refusals = xcalloc(c->hosts->n, sizeof(*h->refusals));
         h->agents = prepared_create(loop, nodes, c->hosts->n, &ops, h);
         uv_pipe_init(loop, &h->listener, 0);
         uv_timer_init(loop, &h->idle);
@@ -670,58 +671,6 @@ static bool is_node_settled(const struct hold *h, size_t i)
         return state == PREPARED_READY && (!h->config.warm || h->v[i].warmed || h->v[i].user);
 }
 
-/* Returns the next step after the refusal @why of node @i. For a failed import: the same import as
- * a command, "try there: python3 -c 'import a, b'". */
-static char *format_next_step(const struct hold *h, size_t i, const char *why)
-{
-        const struct warm_order *m = h->config.warm;
-        const char *venv = h->config.venvs[i] ? h->config.venvs[i] : strv_env_get(&m->env, HN_VENV);
-        CLEANUP(strv_finish) struct strv words = STRV_INIT;
-        CLEANUP(buf_finish) struct buf order = BUF_INIT;
-        CLEANUP(free_textp) char *command = NULL;
-
-        if (strncmp(why, "cannot import ", 14) != 0)
-                return xstrdup("hnlaunch explain HN641 tells what to do");
-        for (size_t k = 0; k < m->modules.n; k++)
-                buf_printf(&order, k ? ", %s" : "import %s", m->modules.v[k]);
-        if (venv && !strchr(m->word, '/'))
-                strv_pushf(&words, "%s/bin/%s", venv, m->word);
-        else
-                strv_push(&words, m->word);
-        strv_push(&words, "-c");
-        strv_push_mem(&words, buf_data(&order), buf_len(&order));
-        command = shell_words_join(&words);
-        return xasprintf("try there: %s", command);
-}
-
-/* Warns of each reason once, with the nodes, when the hold is ready; later refusals would repeat
- * the reasons. */
-static void warn_of_refusals(struct hold *h)
-{
-        size_t n_hosts = h->config.hosts->n, *same = xcalloc(n_hosts + 1, sizeof(*same));
-
-        for (size_t i = 0; i < n_hosts; i++) {
-                CLEANUP(free_textp) char *why = STEAL(&h->v[i].refusal), *hosts = NULL;
-                CLEANUP(free_textp) char *next = NULL;
-                size_t n = 0;
-
-                if (!why)
-                        continue;
-                same[n++] = i;
-                for (size_t k = i + 1; k < n_hosts; k++) {
-                        if (!h->v[k].refusal || strcmp(h->v[k].refusal, why) != 0)
-                                continue;
-                        free(STEAL(&h->v[k].refusal));
-                        same[n++] = k;
-                }
-                hosts = hosts_fold(h->config.hosts, same, n);
-                next = format_next_step(h, i, why);
-                log_warning(HN_NOT_WARM, "cannot prepare interpreters on %s: %s; %s", hosts, why,
-                            next);
-        }
-        free(same);
-}
-
 bool hold_is_ready(struct hold *h)
 {
         if (h->n_ready == h->config.hosts->n)
@@ -730,7 +679,7 @@ bool hold_is_ready(struct hold *h)
                 h->n_ready++;
         if (h->n_ready < h->config.hosts->n)
                 return false;
-        warn_of_refusals(h);
+        hold_warn_refusals(&h->config, h->refusals);
         return true;
 }
 
@@ -767,7 +716,7 @@ void hold_close(struct hold *h)
                 return;
         h->closing = true;
         for (size_t i = 0; i < h->config.hosts->n; i++)
-                free(STEAL(&h->v[i].refusal));
+                free(STEAL(&h->refusals[i]));
         if (h->path)
                 unlink(h->path);
         if (h->path) {
