@@ -118,6 +118,13 @@ exits 'a hold that loses its node before it is ready' 68
 has 'says so' "$ERR" 'error[HN201]: other.invalid cannot be reached'
 verdict_has 'also in the last line' 'hnlaunch: nothing was started  (exit 68)'
 
+echo 'import os; os.kill(os.getppid(), 9)' >kills.py
+PYTHONPATH=$PWD hn hold "${on[@]}" --warm python3:kills
+exits 'a hold whose agents end before a run takes them' 69
+has 'says of the node why' "$ERR" 'cannot prepare an agent on other.invalid: the agent ended before a run took it'
+has 'and of the hold that it has none' "$ERR" 'error[HN210]: no node keeps an agent for the next run'
+ok 'so that none is left' wait_for no_hold
+
 # --- a hold that does not answer, is released twice, or is there already -------------------------------------
 
 hn hold "${on[@]}"

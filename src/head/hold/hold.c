@@ -666,21 +666,36 @@ static bool is_node_settled(const struct hold *h, size_t i)
 {
         enum prepared_state state = prepared_state(h->agents, i);
 
-        if (h->config.hosts->v[i].local || state == PREPARED_NEVER)
+        if (h->config.hosts->v[i].local || state == PREPARED_NEVER || state == PREPARED_SILENT)
                 return true;
         return state == PREPARED_READY && (!h->config.warm || h->v[i].warmed || h->v[i].user);
 }
 
+/* Returns the best state of all nodes; a node that serves a run counts as ready. */
+static enum prepared_state best_state(const struct hold *h)
+{
+        enum prepared_state best = PREPARED_NEVER;
+
+        for (size_t i = 0; i < h->config.hosts->n; i++)
+                if (!h->config.hosts->v[i].local)
+                        best = MAX(best,
+                                   h->v[i].user ? PREPARED_READY : prepared_state(h->agents, i));
+        return best;
+}
+
 bool hold_is_ready(struct hold *h)
 {
-        if (h->n_ready == h->config.hosts->n)
-                return true;
         while (h->n_ready < h->config.hosts->n && is_node_settled(h, h->n_ready))
                 h->n_ready++;
-        if (h->n_ready < h->config.hosts->n)
+        if (h->n_ready < h->config.hosts->n || best_state(h) != PREPARED_READY)
                 return false;
         hold_warn_refusals(&h->config, h->refusals);
         return true;
+}
+
+bool hold_is_useless(const struct hold *h)
+{
+        return best_state(h) == PREPARED_NEVER;
 }
 
 int hold_receive(struct hold *h, size_t i, const struct frame *f, struct error *err)

@@ -38,9 +38,11 @@ struct hold_config {
  * or HN_HOLD_SILENT, that hold does not answer. */
 struct hold *hold_open(uv_loop_t *loop, const struct hold_nodes *nodes, const struct hold_config *c,
                        struct error *err);
-/* Whether each node, unless lost, has a prepared agent, with interpreters or with the reason of
- * their absence. */
+/* Whether each node, unless lost or silent, has a prepared agent, with interpreters or with the
+ * reason of their absence, and there is such a node. Not to be asked again once true. */
 bool hold_is_ready(struct hold *h);
+/* Whether all nodes are lost, or given up because agents cannot be prepared there. */
+bool hold_is_useless(const struct hold *h);
 /* Takes a TUNNEL of node @i. Negative with @err: malformed. */
 int hold_receive(struct hold *h, size_t i, const struct frame *f, struct error *err);
 /* Node @i is lost. @why may be NULL. */

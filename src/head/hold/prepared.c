@@ -439,7 +439,7 @@ enum prepared_state prepared_state(const struct prepared_agents *p, size_t i)
         const struct prepared_agent *a = p->v[i].spare;
 
         if (a && a->state == AGENT_READY)
-                return p->nodes.silent(p->nodes.ctx, i) ? PREPARED_NEVER : PREPARED_READY;
+                return p->nodes.silent(p->nodes.ctx, i) ? PREPARED_SILENT : PREPARED_READY;
         return !p->nodes.out(p->nodes.ctx, i) || p->v[i].tries >= TRIES ? PREPARED_NEVER
                                                                         : PREPARED_NOT_YET;
 }

@@ -37,11 +37,12 @@ struct prepared_ops {
         void (*frame)(void *ctx, size_t i, const struct frame *f);
 };
 
-/* A silent node has no agent to be taken until the next byte from the node. */
+/* In the order of use to a run. */
 enum prepared_state {
-        PREPARED_NOT_YET,
-        PREPARED_READY,
         PREPARED_NEVER, /* the node is lost, or no agent can be started there */
+        PREPARED_NOT_YET,
+        PREPARED_SILENT, /* not to be taken until the next byte from the node */
+        PREPARED_READY,
 };
 
 /* For @n nodes; all is borrowed. */

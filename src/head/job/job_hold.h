@@ -28,7 +28,8 @@ struct job_hold {
 };
 
 /* Holds the READY nodes until the hold is released, has no run for idle_ms, has no node any more,
- * or an order ends it: JOB_DONE, JOB_NODES_LOST or JOB_INTERRUPTED. Then the agents leave.
+ * or an order ends it: JOB_DONE, JOB_NODES_LOST or JOB_INTERRUPTED. JOB_NODES_UNFIT: it is not
+ * ready yet, and no agent can be prepared on the nodes that are left. Then the agents leave.
  * JOB_IMPOSSIBLE with @err: it cannot listen; HN_HOLD_EXISTS or HN_HOLD_SILENT: another hold has
  * the same hosts. After job_connect(). */
 enum job_step job_hold_serve(struct job *j, const struct job_hold *h, struct error *err);

@@ -127,6 +127,13 @@ int launch_hold(struct launch *l)
                           "set XDG_RUNTIME_DIR to a folder of your own, or unset it");
                 return verdict_nothing_started(l, EX_CANTCREAT);
         }
+        if (step == JOB_NODES_UNFIT) {
+                diag_help(diag_add(&l->diags, HN_AGENT_CANNOT_RUN, EX_UNAVAILABLE,
+                                   "no node keeps an agent for the next run"),
+                          word ? "try without --warm: an import may take the memory of the node"
+                               : "each run starts its own agents: start without a hold");
+                return verdict_nothing_started(l, EX_UNAVAILABLE);
+        }
         return step == JOB_DONE ? 0 : launch_end_early(l, step);
 }
 

@@ -283,7 +283,7 @@ const struct error_id error_ids[] = {
           "the agent cannot run on a node",
           "The node was reached, but the agent did not start or did not answer within --start-timeout: no folder there "
           "can hold a program that may be executed, a limit is too low, or a login file asks, starts another shell, ends or "
-          "prints too much.",
+          "prints too much. Of a hold: its agents end on all nodes before a run takes them.",
           "Read the rows below the message; they quote the node. Try ssh HOST true, or the command of --start-with. Login files "
           "such as ~/.bashrc return early for commands: [[ $- == *i* ]] || return. "
           "XDG_CACHE_HOME on the node can name a folder for the agent." },

@@ -171,7 +171,7 @@ TEST_WITH(set_up, tear_down, a_run_reads_the_greeting_as_if_it_were_sent_now)
         assert_int_equal(prepared_state(t.p, 0), PREPARED_READY);
         assert_int_equal(t.changes[0], 1);
         t.silent = true;
-        assert_int_equal(prepared_state(t.p, 0), PREPARED_NEVER);
+        assert_int_equal(prepared_state(t.p, 0), PREPARED_SILENT);
         t.silent = false;
         free(sent(0, number, &len)); /* a ping, for the clock */
         assert_true(len > 0);
