@@ -45,7 +45,7 @@ kill -KILL "$one"
 PID=$one
 finish
 ok 'a killed run leaves no rank' wait_for not pgrep -xf 'sleep 1000.31'
-hn "${on[@]}" --max-restarts 1 --label none sh -c 'echo "attempt $HN_RESTART"; exit $((1 - HN_RESTART))'
+hn "${on[@]}" --max-restarts 1 --label none sh -c 'echo "attempt $HN_RESTART"; >"$0-$HN_RESTART-$RANK"; until [ -e "$0-$HN_RESTART-$((1 - RANK))" ]; do sleep 0.01; done; exit $((1 - HN_RESTART))' "$TMP/tried"
 exits 'a run with a second attempt' 0
 is 'has both on the hold' "$(sort "$OUT" | uniq -c | awk '{ print $1, $3 }' | xargs) $(wc -l <"$starts")" '2 0 2 1 1'
 
@@ -199,7 +199,7 @@ ok 'ends as ever' wait_for no_hold
 
 # --- a hold that dies is no fault of its hosts ---------------------------------------------------------------
 
-both=(-w a.invalid,b.invalid "${on[@]:2}")
+both=(-w "a.invalid,b.invalid" "${on[@]:2}")
 dies() { # OPTION...: of a run whose hold is killed
     hn_exits 'a hold of two hosts' 0 hold "${both[@]}"
     start "${both[@]}" --oversubscribe --label none "$@" sh -c 'echo up; [ "$HN_RESTART" = 0 ] || exit 0; exec sleep 1000.31'
