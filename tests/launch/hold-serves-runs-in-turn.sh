@@ -107,6 +107,33 @@ lacks 'and has none to try in vain' "$ERR" 'try there'
 hn release
 ok 'the hold ends, too' wait_for no_hold
 
+# An import that has failed is tried again, but no run waits for it.
+cat >fails.py <<'END'
+import os, time
+if not os.path.exists('failed'):
+    open('failed', 'w').close()
+    raise OSError('not yet')
+while os.path.exists('lasts'):
+    time.sleep(0.01)
+END
+echo 'import sys; print("fails" in sys.modules)' >warm.py
+export PYTHONPATH=$PWD
+is_warm() { [[ $(held nodes_warm) == 1 ]]; }
+hn_exits 'a hold whose module cannot be imported' 0 hold "${on[@]}" --warm python3:fails
+: >lasts
+hn "${on[@]}" --label none python3 warm.py
+start "${on[@]}" --label none python3 warm.py
+WAIT=10 ok 'a run behind another one waits for no import' wait_for not kill -0 "$PID"
+finish
+is 'and has no modules' "$RC $(sort -u "$OUT")" '0 False'
+rm lasts
+ok 'the next import' wait_for is_warm
+hn "${on[@]}" --label none python3 warm.py
+is 'is of use' "$RC $(sort -u "$OUT")" '0 True'
+unset PYTHONPATH
+hn release
+ok 'that hold ends' wait_for no_hold
+
 printf '#!/bin/sh\nshift\necho $$ >%s/agent\nexec "$@"\n' "$PWD" >with_pid
 chmod +x with_pid
 echo 'import time; open("imports", "w"); time.sleep(99)' >stays.py

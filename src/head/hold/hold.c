@@ -59,6 +59,7 @@ struct held_node {
         bool waits;               /* the run waits for the agent */
         /* The spare agent has got WARM; has answered WARM; has prepared interpreters. */
         bool ordered, warmed, warm;
+        bool refused; /* the last answer to WARM was a refusal: runs do not wait for the next */
 };
 
 struct hold {
@@ -230,6 +231,12 @@ static void send_grants(struct grants *g)
         g->n = 0;
 }
 
+/* Whether the run of the node waits for interpreters. */
+static bool is_patient(const struct held_node *n)
+{
+        return n->waits && n->user->patient && !n->refused;
+}
+
 /* Gives the agent of node @i to a waiting run, once the agent is ready. */
 static void grant_node(struct hold *h, size_t i, struct grants *g)
 {
@@ -238,7 +245,7 @@ static void grant_node(struct hold *h, size_t i, struct grants *g)
         int fd;
 
         if (!n->waits || state == PREPARED_NOT_YET ||
-            (state == PREPARED_READY && n->user->patient && n->ordered && !n->warmed))
+            (state == PREPARED_READY && is_patient(n) && n->ordered && !n->warmed))
                 return;
         n->waits = n->ordered = n->warmed = n->warm = false;
         fd = state == PREPARED_READY ? prepared_take(h->agents, i, n->user->number) : -1;
@@ -269,7 +276,7 @@ static void on_agent_changed(void *ctx, size_t i)
         struct hold *h = ctx;
 
         h->v[i].ordered = h->v[i].warmed = h->v[i].warm = false;
-        if (!h->v[i].user || (h->v[i].waits && h->v[i].user->patient))
+        if (!h->v[i].user || is_patient(&h->v[i]))
                 use_leisure(h, i);
         if (h->v[i].user)
                 grant_waited(h, i);
@@ -285,6 +292,7 @@ static void on_spare_frame(void *ctx, size_t i, const struct frame *f)
                 return;
         h->v[i].warmed = true;
         h->v[i].warm = m.slots;
+        h->v[i].refused = *m.text;
         if (!*m.text)
                 log_line(LOG_INFO, "%s: %u interpreters are prepared in %.1f s, with %u MiB each",
                          host, m.slots, m.ms / 1000.0, m.mib);
