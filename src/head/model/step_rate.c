@@ -11,8 +11,8 @@
 
 #include "base/macros.h"
 
-/* Spans begin 300 ms behind the half seconds, so that two questions at a whole second, one a little
- * late, fall into one span. */
+/* Spans begin at 300 and 800 ms of a second: a question that is due at a whole second falls into
+ * the same span when the timer is up to 300 ms late. */
 enum { GAP_US = 500000, GAP_BEGINS_US = 300000, NOW_US = 10000000, FEW_STEPS = 3 };
 enum { BAR_US = 5000000, BARS_LEAST = 3 };
 

@@ -196,6 +196,8 @@ TEST(every_kind_of_cause_has_its_exit_code)
                 { { .kind = CAUSE_ABORT, .code = -3 }, 1 },
                 { { .kind = CAUSE_EXIT, .code = 255 }, 255 },
                 { { .kind = CAUSE_REFUSED, .why = REFUSED_EXEC, .error = ENOENT }, 127 },
+                { { .kind = CAUSE_REFUSED, .why = REFUSED_EXEC, .error = ENOTDIR }, 127 },
+                { { .kind = CAUSE_REFUSED, .why = REFUSED_EXEC, .error = ELIBACC }, 127 },
                 { { .kind = CAUSE_REFUSED, .why = REFUSED_EXEC, .error = EACCES }, 126 },
                 { { .kind = CAUSE_REFUSED, .why = REFUSED_EXEC, .error = ENOEXEC }, 126 },
                 { { .kind = CAUSE_REFUSED, .why = REFUSED_CWD, .error = ENOENT }, 69 },
