@@ -70,7 +70,7 @@ mkdir -m 700 "$XDG_RUNTIME_DIR"
 start --label none --progress-re 'step ([0-9]+)/([0-9]+)' --local 1 sh -c '
     for i in 11 12 13; do echo "step $i/19"; sleep 1.1; done; exec sleep 1000'
 ps_has() { "$HNLAUNCH" ps >ps 2>"$TMP/ps.err" && grep -qE -- "$1" ps; }
-ok 'a list of runs has the step and the time left' wait_for ps_has ' 13/19 +[0-9.ms]+  running'
+ok 'a list of runs has the step and the time left' wait_for ps_has ' 13/19 +[0-9]+\.[1-9]s  running'
 "$HNLAUNCH" ps --json >ps.json 2>"$TMP/ps.err"
 ok 'as JSON, too' python3 -c 'import json
 run = json.load(open("ps.json"))["runs"][0]

@@ -208,7 +208,7 @@ static char *describe_left(const struct run *r)
         if (shows_no_left(r))
                 return xstrdup("-");
         if (ms && r->state == RUN_GOES_ON)
-                format_duration(text, sizeof(text), json_integer_value(ms) / 1000 * 1000000);
+                format_duration(text, sizeof(text), json_integer_value(ms) * 1000);
         return xstrdup(text);
 }
 

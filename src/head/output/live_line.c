@@ -99,7 +99,7 @@ static void add_steps(struct buf *b, const struct live_facts *f)
         /* The job ends with its slowest rank, so the rest counts from the least step. */
         if (f->total > f->least) {
                 format_duration(left, sizeof(left),
-                                (int64_t)((double)(f->total - f->least) / f->rate) * 1000000);
+                                (int64_t)((double)(f->total - f->least) / f->rate * 1e6));
                 buf_printf(b, "  %s left", left);
         }
 }

@@ -46,6 +46,9 @@ TEST(steps_have_a_spread_and_a_last_rank)
         expect_line(f, "1m30s  step 120/5000");
         f.rate = 2.0;
         expect_line(f, "1m30s  step 120/5000  2.0/s  40m40s left");
+        f.total = 121;
+        expect_line(f, "1m30s  step 120/121  2.0/s  500ms left");
+        f.total = 5000;
         f.silent_us = 42000000;
         expect_line(f, "1m30s  step 120/5000  2.0/s  40m40s left  no step for 42.0s");
         f.step_us = 4200001;
