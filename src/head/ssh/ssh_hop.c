@@ -265,7 +265,8 @@ static void arm_hop_poll(struct ssh_hop *h)
          * since the server answers each packet; a stream would stall after a rekey without it. */
         pending = h->state < HOP_UP ? ssh_get_status(h->session.ssh)
                                     : ssh_get_poll_flags(h->session.ssh);
-        if (pending & SSH_WRITE_PENDING)
+        /* The event comes at once, and the rest has its turn behind other sessions. */
+        if (pending & SSH_WRITE_PENDING || h->session.unfinished)
                 events |= UV_WRITABLE;
         /* Asks the kernel to acknowledge at once: a delayed acknowledgement costs 40 ms. */
         if (h->session.tcp && h->state < HOP_UP)
@@ -501,6 +502,7 @@ static int pump_exec(struct ssh_hop *h)
  * flood on one session does not starve the others of the thread. */
 static void step_up(struct ssh_hop *h)
 {
+        const uint64_t *received = &h->session.misuse.sent.in_packets;
         struct ssh_stream *exec = h->session.exec;
         bool active = true;
         int r;
@@ -513,6 +515,8 @@ static void step_up(struct ssh_hop *h)
                 return;
         }
         for (int i = 0; active && i < PUMP_ROUNDS; i++) {
+                uint64_t before = *received;
+
                 active = false;
                 r = pump_exec(h);
                 r = r < 0 ? r : ssh_jump_pump(h, &active);
@@ -525,8 +529,10 @@ static void step_up(struct ssh_hop *h)
                         fail_exec_ended(h, ssh_stream_done(exec));
                         return;
                 }
-                active = active || (exec && ssh_stream_active(exec));
+                /* A packet that came with the pump of one stream may be for another one. */
+                active = active || (exec && ssh_stream_active(exec)) || *received != before;
         }
+        h->session.unfinished = active;
         /* Bytes that wait for our own process come before the report of the end. */
         if (ssh_session_is_dead(h->session.ssh) && !(exec && ssh_stream_blocked(exec)))
                 fail_connection_lost(h, -1);

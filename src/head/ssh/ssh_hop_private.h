@@ -44,7 +44,8 @@ struct ssh_hop_session {
         int libssh_fd; /* a duplicate, given to libssh */
         bool tcp;
         uv_poll_t *poll;
-        int armed; /* events of @poll */
+        int armed;       /* events of @poll */
+        bool unfinished; /* streams could go on at once */
         ssh_session ssh;
         ssh_event event;
         struct ssh_misuse misuse;

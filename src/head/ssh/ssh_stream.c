@@ -10,7 +10,9 @@
  * Facts about libssh 0.10 to 0.12, by measurement: a reopened window is not announced and must be
  * looked up after every event; recv() with length 0 looks like an end; after SSH_WRITE_PENDING
  * writing must stop or the output buffer grows without limit; bytes not taken by the data callback
- * stay in the channel and must be fetched by reading later; EOF is not the end of the channel.
+ * stay in the channel and must be fetched by reading later; EOF is not the end of the channel;
+ * ssh_channel_poll() sends and receives for all channels of the session, so that the pump of one
+ * stream may reopen the window of another, or end a SSH_WRITE_PENDING for which that one stopped.
  */
 #include "head/ssh/ssh_stream.h"
 
@@ -50,6 +52,7 @@ struct stream_remote {
         bool eof_sent;  /* ours to the remote side */
         bool eof_shown; /* the remote side's to our process */
         bool overrun;   /* more bytes wait than the window allows */
+        bool full;      /* took nothing of the last write: the window is used up, or keys change */
 };
 
 struct ssh_stream {
@@ -302,7 +305,8 @@ static void pump_to_remote(struct ssh_stream *s)
                         return;
                 }
                 buf_consume(&s->to_remote, (size_t)n);
-                if (n == 0) /* the window is used up */
+                s->remote.full = n == 0;
+                if (s->remote.full)
                         break;
         }
         if (!s->local.eof || buf_len(&s->to_remote) || s->remote.eof_sent || s->remote.closed)
@@ -370,9 +374,19 @@ bool ssh_stream_blocked(const struct ssh_stream *s)
         return s->local.blocked && !s->local.gone;
 }
 
+/* Whether the server takes bytes by now that the last pump left where they were. Nothing would wake
+ * the stream: its poll is stopped, and the session has nothing more to wait for. */
+static bool was_left_behind(const struct ssh_stream *s)
+{
+        bool waits = s->local.armed & UV_READABLE;
+
+        return s->state == STREAM_RUNNING && !waits && remote_is_writable(s) && !s->remote.full &&
+               (buf_len(&s->to_remote) || !s->local.eof);
+}
+
 bool ssh_stream_active(const struct ssh_stream *s)
 {
-        return s->active;
+        return s->active || was_left_behind(s);
 }
 
 /* Takes @fd, also on failure: NULL with errno. */

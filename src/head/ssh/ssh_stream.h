@@ -68,5 +68,6 @@ void ssh_stream_close(struct ssh_stream *s);
 /* Tells whether bytes wait for the caller to read. */
 bool ssh_stream_blocked(const struct ssh_stream *s);
 
-/* Tells whether packets for this stream came since the last pump, also while another was pumped. */
+/* Tells whether this stream has something to do since its last pump: packets came, or the server
+ * takes bytes again, while another stream was pumped. */
 bool ssh_stream_active(const struct ssh_stream *s);
