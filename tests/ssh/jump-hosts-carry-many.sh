@@ -71,6 +71,18 @@ has 'what the jump host cannot reach' "$ERR" 'the jump host cannot connect to po
 is 'does not hinder the others' "$(cat "$OUT")" in
 
 probe -J no-such-jump.invalid -c 'echo in' ssh "$at"
-has 'a jump host without address' "$ERR" 'jump host: name does not resolve (no-such-jump.invalid)'
+has 'a jump host without address' "$ERR" 'jump host no-such-jump.invalid: name does not resolve'
+probe -J no-such-jump.invalid,gate -c 'echo in' ssh "$at"
+has 'the first of two' "$ERR" 'failed resolving no-name: jump host no-such-jump.invalid: name does not resolve'
+
+# --- what hnlaunch makes of it: the node is not to blame --------------------------------------------
+
+hn_exits 'a jump host without address ends the launch' 68 --ssh-config "$TMP/ssh_config" --jump no-such-jump.invalid -w node.invalid true
+has 'whose name is to be checked' "$ERR" 'help: check the name of the jump host with getent hosts'
+lacks '... and not that of the node' "$ERR" 'getent hosts node.invalid'
+hn_exits 'so does one whose port is closed' 68 --ssh-config "$TMP/ssh_config" --jump 127.0.0.1:1 -w node.invalid true
+has 'which is told' "$ERR" 'jump host 127.0.0.1:1: connection refused on port 1'
+lacks 'the port of the node is not to blame' "$ERR" '--ssh-port'
+lacks 'nor is the node this machine, as the jump host is' "$ERR" 'is this machine'
 
 done_testing

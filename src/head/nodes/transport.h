@@ -72,7 +72,9 @@ struct link_failure {
         char detail[256];    /* differs per host: "10.0.1.9", or the offered key's print */
         char evidence[1024]; /* explanation: keys offered, methods, the remote's stderr */
         char help[256];      /* next step, "" = none */
-        bool one_sided; /* the far end may not know: not closed there, but reset or timed out */
+        bool at_jump_host; /* of a jump host on the way, or told by it: .port and .user are those of
+                              the host behind */
+        bool one_sided;    /* the far end may not know: not closed there, but reset or timed out */
         int port;
         char user[64];
 };

@@ -201,7 +201,7 @@ static bool is_this_machine(const struct link_failure *why)
         CLEANUP(free_textp) char *address = xstrndup(why->detail, strcspn(why->detail, " ,"));
         CLEANUP(own_machine_finish) struct own_machine m = { 0 };
 
-        if (!*address || (why->port && why->port != 22))
+        if (!*address || why->at_jump_host || (why->port && why->port != 22))
                 return false;
         own_machine_read(&m);
         return own_machine_is(&m, address);
@@ -210,7 +210,8 @@ static bool is_this_machine(const struct link_failure *why)
 /* Whether the only group of failures is a closed port. */
 static bool is_wrong_port(const struct host_groups *groups, const struct link_failure *first)
 {
-        return groups->n == 1 && first->cause == LINK_REFUSED && first->port;
+        return groups->n == 1 && first->cause == LINK_REFUSED && first->port &&
+               !first->at_jump_host;
 }
 
 /* Adds the way to see on the node why the agent does not run there. */
@@ -247,6 +248,10 @@ static void add_section_help(struct diag *d, enum section s, const struct node *
                 diag_help(d, "try ssh %s true on %s; or without --tree", to, from);
         else if (s == UNREACHABLE && is_this_machine(first->failure))
                 diag_help(d, "%s is this machine: under the name localhost it needs no ssh", to);
+        else if (s == UNREACHABLE && first->failure->cause == LINK_NO_NAME &&
+                 first->failure->at_jump_host)
+                diag_help(d, "check the name of the jump host with getent hosts, or give it a "
+                             "HostName in ~/.ssh/config");
         else if (s == UNREACHABLE && first->failure->cause == LINK_NO_NAME)
                 diag_help(d,
                           "check the name with `getent hosts %s`, or give it a HostName in "

@@ -16,15 +16,20 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/printable.h"
 
 void ssh_jump_dial(struct ssh_hop *h)
 {
         struct jump_forward *f;
 
         if (h->jump.via->state == HOP_CLOSED) {
-                ssh_hop_failf(h, LINK_CONNECTING, h->jump.via->refused_cause, "",
-                              "jump host %.60s: %.180s", h->jump.via->jump.name,
-                              h->jump.via->refused);
+                struct link_failure why = { .phase = LINK_CONNECTING,
+                                            .cause = h->jump.via->refused_cause,
+                                            .at_jump_host = true };
+
+                snprintf(why.fact, sizeof(why.fact), "jump host %.60s: %.180s",
+                         h->jump.via->jump.name, h->jump.via->refused);
+                ssh_hop_fail(h, &why);
                 return;
         }
         f = xcalloc(1, sizeof(*f));
@@ -56,13 +61,19 @@ static void fail_inner(struct jump_forward *f, const char *why)
 {
         struct ssh_hop *inner = f->inner;
         const struct ssh_host *to = &inner->target->host;
+        struct link_failure onward = { .phase = LINK_CONNECTING,
+                                       .cause = LINK_REFUSED,
+                                       .at_jump_host = true };
 
         f->inner = NULL;
         inner->jump.forward = NULL;
         if (inner->state != HOP_TCP)
                 return; /* the inner hop sees the end of the socket */
-        ssh_hop_failf(inner, LINK_CONNECTING, LINK_REFUSED, to->hostname,
-                      "the jump host cannot connect to port %d: %s", to->port, why);
+        snprintf(onward.fact, sizeof(onward.fact), "the jump host cannot connect to port %d: %s",
+                 to->port, why);
+        printable_one_line(onward.fact);
+        snprintf(onward.detail, sizeof(onward.detail), "%s", to->hostname);
+        ssh_hop_fail(inner, &onward);
 }
 
 static void free_forward(struct jump_forward **at)
@@ -129,6 +140,7 @@ void ssh_jump_end_forwards(struct ssh_hop *h, const struct link_failure *why)
 
                         snprintf(onward.fact, sizeof(onward.fact), "jump host %.60s: %.180s",
                                  h->jump.name, why->fact);
+                        onward.at_jump_host = true;
                         ssh_hop_fail(inner, &onward);
                 }
         }

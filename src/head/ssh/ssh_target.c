@@ -364,13 +364,12 @@ static int find_via(struct ssh_site *site, struct ssh_target *r, const char *jum
         if (depth == 0)
                 pthread_mutex_unlock(&site->jump_mutex);
         if (!jump->target) {
-                char fact[sizeof(why->fact)];
-
                 *why = jump->why;
-                snprintf(fact, sizeof(fact), "jump host: %.200s", why->fact);
-                snprintf(why->fact, sizeof(why->fact), "%.*s", (int)sizeof(why->fact) - 1, fact);
-                if (!why->detail[0])
-                        snprintf(why->detail, sizeof(why->detail), "%s", jumps);
+                /* Of "a,b,c" the first one that fails is named. */
+                if (!why->at_jump_host)
+                        snprintf(why->fact, sizeof(why->fact), "jump host %.60s: %.180s", jumps,
+                                 jump->why.fact);
+                why->at_jump_host = true;
                 return -1;
         }
         r->via = jump->target;
