@@ -703,7 +703,7 @@ bool hold_is_ready(struct hold *h)
 
 bool hold_is_useless(const struct hold *h)
 {
-        return best_state(h) == PREPARED_NEVER;
+        return h->n_ready == h->config.hosts->n && best_state(h) == PREPARED_NEVER;
 }
 
 int hold_receive(struct hold *h, size_t i, const struct frame *f, struct error *err)

@@ -41,7 +41,8 @@ struct hold *hold_open(uv_loop_t *loop, const struct hold_nodes *nodes, const st
 /* Whether each node, unless lost or silent, has a prepared agent, with interpreters or with the
  * reason of their absence, and there is such a node. Not to be asked again once true. */
 bool hold_is_ready(struct hold *h);
-/* Whether all nodes are lost, or given up because agents cannot be prepared there. */
+/* After hold_is_ready(): whether it is not, as all nodes are lost, or given up because agents
+ * cannot be prepared there. */
 bool hold_is_useless(const struct hold *h);
 /* Takes a TUNNEL of node @i. Negative with @err: malformed. */
 int hold_receive(struct hold *h, size_t i, const struct frame *f, struct error *err);

@@ -109,13 +109,14 @@ bool job_hold_goes_on(struct job_holding *s, enum job_step *ret_step)
         *ret_step = s->over ? JOB_DONE : JOB_NODES_LOST;
         if (s->over || (changed && !any_node_held(s->cluster)))
                 return false;
-        if (!s->told && hold_is_useless(s->hold)) {
-                *ret_step = JOB_NODES_UNFIT;
-                return false;
-        }
-        if (!s->told && hold_is_ready(s->hold)) {
+        if (s->told)
+                return true;
+        if (hold_is_ready(s->hold)) {
                 s->told = true;
                 s->how->ready(s->how->ctx);
+        } else if (hold_is_useless(s->hold)) {
+                *ret_step = JOB_NODES_UNFIT;
+                return false;
         }
         return true;
 }
