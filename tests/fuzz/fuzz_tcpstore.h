@@ -12,7 +12,6 @@
 #include "fuzz.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "wire/tcpstore.h"

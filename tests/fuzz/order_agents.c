@@ -6,8 +6,6 @@
  */
 #include "order_agents.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -16,7 +14,6 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
-#include "base/memory.h"
 #include "wire/codec.h"
 #include "wire/endpoint_msg.h"
 #include "wire/msg.h"

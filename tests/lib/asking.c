@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lib/asking.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "lib/store_text.h"
 #include "lib/unit.h"

@@ -4,7 +4,6 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -16,7 +15,6 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/spawn.h"
-#include "base/strv.h"
 #include "lib/files.h"
 #include "lib/unit.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <netinet/in.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

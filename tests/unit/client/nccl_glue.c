@@ -3,7 +3,6 @@
  * hnlaunch/nccl.h on a programmable NCCL: a split whose child comes late, an abort that does not
  * end, an error reported before the launcher's message about the cause.
  */
-#include <stdio.h>
 
 #include <pthread.h>
 #include <signal.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 
+#include "wire/bind_msg.h"
 #include "lib/frames.h"
 #include "lib/unit.h"
-#include "wire/bind_msg.h"
 #include "wire/msg_type.h"
 
 TEST(a_query_comes_back_the_same)

@@ -2,7 +2,6 @@
 #include "wire/endpoint_msg.h"
 
 #include <errno.h>
-#include <stdio.h>
 
 #include "lib/frames.h"
 #include "lib/unit.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
 
 #include "agent/bind/order_binding.h"
 #include "lib/unit.h"

@@ -5,14 +5,11 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "agent/check/pair_listener.h"
-#include "base/clock.h"
-#include "base/memory.h"
 #include "lib/unit.h"
 #include "lib/wait_for.h"
 

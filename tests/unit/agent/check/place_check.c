@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/check/place_check.h"
 
-#include <string.h>
-
 #include "lib/unit.h"
 
 static struct gpu_holders h;

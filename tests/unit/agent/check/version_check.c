@@ -2,8 +2,6 @@
 #include "agent/check/version_check.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -3,7 +3,6 @@
  * soon those of other connections, which must still be read. */
 
 #include <fcntl.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -10,7 +10,6 @@
 #include "agent/endpoint/endpoint_unix.h"
 #include "base/buf.h"
 #include "base/fd.h"
-#include "base/strv.h"
 #include "lib/unit.h"
 #include "wire/frame.h"
 #include "wire/msg.h"

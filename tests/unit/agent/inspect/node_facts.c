@@ -2,7 +2,6 @@
 #include "agent/inspect/node_facts.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/nccl/nccl_version.h"

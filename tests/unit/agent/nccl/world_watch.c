@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/nccl/world_watch.h"
 
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/fd.h"

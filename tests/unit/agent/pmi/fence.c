@@ -4,7 +4,6 @@
  * the third below the second.
  */
 #include <errno.h>
-#include <stdio.h>
 
 #include "agent/pmi/fence.h"
 #include "base/buf.h"

@@ -6,7 +6,6 @@
 
 #include "agent/ready/ready_probes.h"
 #include "base/fd.h"
-#include "base/memory.h"
 #include "lib/unit.h"
 #include "lib/wait_for.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/record/node_trace.h"
 
-#include <errno.h>
-
 #include "lib/unit.h"
 #include "wire/msg.h"
 

@@ -10,7 +10,6 @@
 
 #include "agent/core/uplink.h"
 #include "agent/files/push_receiver.h"
-#include "base/memory.h"
 #include "lib/frames.h"
 #include "wire/msg.h"
 #include "wire/push_msg.h"

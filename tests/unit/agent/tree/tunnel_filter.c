@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/tree/tunnel_filter.h"
 
-#include <stdio.h>
-
 #include "base/buf.h"
 #include "lib/unit.h"
 #include "wire/frame.h"

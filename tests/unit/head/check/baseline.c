@@ -2,11 +2,8 @@
 #include "head/check/baseline.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "base/memory.h"
 #include "lib/unit.h"
 
 enum { NODES = 4 };

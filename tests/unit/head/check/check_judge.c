@@ -2,8 +2,6 @@
 #include "head/check/check_judge.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "head/check/check_print.h"

@@ -2,8 +2,6 @@
 #include "head/check/check_profile.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/error_number.h"
 #include "base/memory.h"

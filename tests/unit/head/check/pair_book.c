@@ -3,10 +3,7 @@
 #include "head/check/pair_book.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/memory.h"
 #include "head/check/pair_judge.h"
 #include "lib/unit.h"
 

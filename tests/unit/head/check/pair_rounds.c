@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "head/check/pair_rounds.h"
 
-#include <stdlib.h>
-
-#include "base/memory.h"
 #include "lib/unit.h"
 
 enum { NODES_MAX = 130 };

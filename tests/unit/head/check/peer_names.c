@@ -2,8 +2,6 @@
 #include "head/check/peer_names.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "lib/unit.h"

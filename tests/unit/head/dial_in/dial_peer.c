@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <netinet/in.h>
 #include <sodium.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

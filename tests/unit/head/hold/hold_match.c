@@ -2,8 +2,6 @@
 #include "head/hold/hold_match.h"
 
 #include <sodium.h>
-#include <stdio.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/memory.h"

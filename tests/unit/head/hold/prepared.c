@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "head/hold/prepared.h"
 
-#include <errno.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

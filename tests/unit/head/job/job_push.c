@@ -2,8 +2,6 @@
 /* Answers to a push that has ended meet nodes that have been forgotten. */
 #include "head/job/job_push.h"
 
-#include <errno.h>
-
 #include "head/job/attempt.h"
 #include "head/job/cluster.h"
 #include "head/job/heartbeat.h"

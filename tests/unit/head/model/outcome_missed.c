@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Causes that are no failures: ranks that the others have missed. */
 #include <signal.h>
-#include <stdio.h>
 
-#include "base/strv.h"
 #include "head/model/outcome.h"
 #include "head/model/plan.h"
 #include "lib/unit.h"

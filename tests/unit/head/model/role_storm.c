@@ -4,7 +4,6 @@
  * and decisions of a job are kept in a log, and a second reading of the rules, which looks for
  * places in the log, tells the end that the job should have had.
  */
-#include <stdio.h>
 
 #include "head/model/role_order.h"
 #include "lib/unit.h"

@@ -6,7 +6,6 @@
  * brought into the state by the way that a job takes.
  */
 #include <signal.h>
-#include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

@@ -2,7 +2,6 @@
 /*
  * Which columns of a table are left out at a width, and which are cut.
  */
-#include <string.h>
 
 #include "head/output/text_table.h"
 #include "lib/unit.h"

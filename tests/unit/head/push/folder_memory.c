@@ -2,9 +2,7 @@
 #include "head/push/folder_memory.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>

@@ -2,7 +2,6 @@
 /* Files are cut into PACKs that are put together again. */
 #include "head/push/pack_stream.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>

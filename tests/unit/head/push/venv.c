@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/error_number.h"
-#include "base/fd.h"
 #include "head/push/hash_memory.h"
 #include "lib/files.h"
 #include "lib/unit.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "head/record/slow_node.h"
 
-#include <stdlib.h>
-
-#include "base/memory.h"
 #include "lib/unit.h"
 #include "wire/store_msg.h"
 

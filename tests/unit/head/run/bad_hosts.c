@@ -2,13 +2,11 @@
 #include "head/run/bad_hosts.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/memory.h"
 #include "lib/files.h"
 #include "lib/unit.h"
 

@@ -3,7 +3,6 @@
  * The lines of top at the widths of terminals, what it calls odd, and what its keys do.
  */
 #include <locale.h>
-#include <stdio.h>
 
 #include "base/buf.h"
 #include "base/memory.h"

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
 
-#include "base/buf.h"
-#include "base/memory.h"
 #include "head/top/top_view.h"
+#include "base/buf.h"
 #include "lib/unit.h"
 
 /* What is told of a rank. */

@@ -6,8 +6,6 @@
 #include "store/relay/relay.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 
 #include "base/buf.h"
 #include "head/job/store_server.h"

@@ -4,7 +4,6 @@
  * below each other, with every way as slow as chance has it, who give up, die, come again and
  * sometimes differ. Every call brings a value of its own, so an answer shows which calls met.
  */
-#include <stdio.h>
 
 #include "head/job/store_server.h"
 #include "lib/relays.h"

@@ -6,7 +6,6 @@
  * would have answered the same? (Wing and Gong, with a memory of states seen.)
  */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "lib/relays.h"
 #include "lib/unit.h"

@@ -3,7 +3,6 @@
  * Collectives through relays: the ranks of a node arrive and are answered together, and each can
  * leave alone. Random collectives are in relay_collectives.c.
  */
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "base/memory.h"

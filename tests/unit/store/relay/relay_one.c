@@ -4,8 +4,6 @@
  */
 #include "store/relay/relay.h"
 
-#include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "head/job/store_server.h"
