@@ -29,32 +29,38 @@
 
 static const char *corpus;
 
-static void write_file(const char *folder, const char *name, const struct buf *b)
+/* Empties @b. */
+static void write_file(const char *folder, const char *name, struct buf *b)
 {
-        char *path = xasprintf("%s/%s/%s", corpus, folder, name);
+        CLEANUP(free_textp) char *path = xasprintf("%s/%s/%s", corpus, folder, name);
         FILE *f = fopen(path, "we");
 
         if (!f || fwrite(buf_data(b), 1, buf_len(b), f) != buf_len(b) || fclose(f) != 0) {
                 fprintf(stderr, "seeds: %s: %s\n", path, strerror(errno));
                 exit(1);
         }
-        free(path);
+        buf_clear(b);
 }
 
 /* As fuzz_msg wants it (type, body) and as fuzz_frame wants it (step, frame). Empties @b. */
 static void write_message(struct buf *b, const char *name)
 {
-        struct buf out = BUF_INIT;
+        CLEANUP(buf_finish) struct buf out = BUF_INIT;
 
         buf_append(&out, buf_data(b) + 4, buf_len(b) - 4);
         write_file("msg", name, &out);
-        buf_clear(&out);
         buf_append(&out, "\x10", 1);
         buf_append(&out, buf_data(b), buf_len(b));
         write_file("frame", name, &out);
-        buf_finish(&out);
         buf_clear(b);
 }
+
+/* Writes a message with these fields. */
+#define SEED(b, name, message, ...)                                                                \
+        do {                                                                                       \
+                message##_encode(b, &(struct message){ __VA_ARGS__ });                             \
+                write_message(b, name);                                                            \
+        } while (0)
 
 static void seed_hello(struct buf *b)
 {
@@ -91,11 +97,8 @@ static void seed_bindings(struct buf *b)
         struct bound_rank ranks[] = { { 0, (char *)"0-3,8", 0, "", (char *)"mlx5_0:1" },
                                       { 1, (char *)"", UINT32_MAX, "few cores", (char *)"" } };
 
-        bind_query_encode(b,
-                          &(struct bind_query){ (char *)"exclusive", true, asked, 2, others, 1 });
-        write_message(b, "bind");
-        bound_encode(b, &(struct bound){ ranks, 2 });
-        write_message(b, "bound");
+        SEED(b, "bind", bind_query, (char *)"exclusive", true, asked, 2, others, 1);
+        SEED(b, "bound", bound, ranks, 2);
 }
 
 static void seed_launch(struct buf *b)
@@ -152,36 +155,41 @@ static void seed_launch(struct buf *b)
         strv_finish(&program.arguments.wrap);
 }
 
+static void seed_numbers(struct buf *b)
+{
+        static const struct {
+                const char *name;
+                uint8_t type;
+                uint32_t number;
+        } seeds[] = {
+                { "stop", MSG_STOP, 15000 },  { "rank_ready", MSG_RANK_READY, 3 },
+                { "signal", MSG_SIGNAL, 15 }, { "ports", MSG_PORTS, 2 },
+                { "prune", MSG_PRUNE, 7 },    { "ask", MSG_STATUS_REQUEST, 5 },
+                { "taken", MSG_TAKEN, 5 },
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(seeds); i++) {
+                number_encode(b, seeds[i].type, seeds[i].number);
+                write_message(b, seeds[i].name);
+        }
+}
+
 static void seed_small_ones(struct buf *b)
 {
-        started_encode(b, &(struct started){ 1, 2 });
-        write_message(b, "started");
-        refused_encode(b, &(struct refused){ 1, REFUSED_EXEC, ENOENT, "./a.out" });
-        write_message(b, "refused");
-        exited_encode(b, &(struct exited){ 1, 2, 139, 3, 0, 0, "/job", 1, 2 });
-        write_message(b, "exited");
-        output_encode(b, &(struct output){ 1, MSG_STDOUT, (const unsigned char *)"hi\n", 3 });
-        write_message(b, "output");
-        credit_encode(b, &(struct credit){ 1, MSG_STDERR, 65536 });
-        write_message(b, "credit");
-        number_encode(b, MSG_STOP, 15000);
-        write_message(b, "stop");
+        SEED(b, "started", started, 1, 2);
+        SEED(b, "refused", refused, 1, REFUSED_EXEC, ENOENT, "./a.out");
+        SEED(b, "exited", exited, 1, 2, 139, 3, 0, 0, "/job", 1, 2);
+        SEED(b, "output", output, 1, MSG_STDOUT, (const unsigned char *)"hi\n", 3);
+        SEED(b, "credit", credit, 1, MSG_STDERR, 65536);
         ping_encode(b, MSG_PING, &(struct ping){ 1, 2 });
         write_message(b, "ping");
         ping_encode(b, MSG_PONG, &(struct ping){ 1, 2 });
         write_message(b, "pong");
-        logline_encode(b, &(struct logline){ 2, 314, "a line" });
-        write_message(b, "log");
-        number_encode(b, MSG_RANK_READY, 3);
-        write_message(b, "rank_ready");
-        number_encode(b, MSG_SIGNAL, 15);
-        write_message(b, "signal");
+        SEED(b, "log", logline, 2, 314, "a line");
         rank_bytes_encode(b, MSG_STDIN, 0, "in", 2);
         write_message(b, "stdin");
-        launch_terminal_encode(b, &(struct launch_terminal){ 1, 24, 80, "" });
-        write_message(b, "resize");
-        ranks_signal_encode(b, &(struct ranks_signal){ 15, 0, 2, 1 });
-        write_message(b, "signal-ranks");
+        SEED(b, "resize", launch_terminal, 1, 24, 80, "");
+        SEED(b, "signal-ranks", ranks_signal, 15, 0, 2, 1);
         empty_encode(b, MSG_BYE);
         write_message(b, "bye");
         store_encode(b, "opaque", 6);
@@ -203,14 +211,9 @@ static void seed_endpoints(struct buf *b)
         write_message(b, "endpoint");
         probe_order_encode(b, &probe);
         write_message(b, "probe");
-        endpoint_opened_encode(b, &(struct endpoint_opened){ 29400, "" });
-        write_message(b, "endpoint_opened");
-        probed_encode(b, &(struct probed){ results, 2 });
-        write_message(b, "probed");
-        number_encode(b, MSG_PORTS, 2);
-        write_message(b, "ports");
-        ports_held_encode(b, &(struct ports_held){ (uint32_t[]){ 40001, 40002 }, 2, "" });
-        write_message(b, "ports_held");
+        SEED(b, "endpoint_opened", endpoint_opened, 29400, "");
+        SEED(b, "probed", probed, results, 2);
+        SEED(b, "ports_held", ports_held, (uint32_t[]){ 40001, 40002 }, 2, "");
         endpoint_order_finish(&endpoint);
         probe_order_finish(&probe);
 }
@@ -227,8 +230,7 @@ static void seed_owners(struct buf *b)
         memset(asked.ends.to, 0xfd, sizeof(asked.ends.to));
         owners_request_encode(b, &asked);
         write_message(b, "owners_request");
-        owners_encode(b, &(struct owners){ 3, "node002", owners, ARRAY_SIZE(owners) });
-        write_message(b, "owners");
+        SEED(b, "owners", owners, 3, "node002", owners, ARRAY_SIZE(owners));
 }
 
 static void seed_branches(struct buf *b)
@@ -247,17 +249,11 @@ static void seed_branches(struct buf *b)
         child_agent_order_encode(b, &o);
         write_message(b, "child_agent");
         strv_finish(&o.argv);
-        number_encode(b, MSG_PRUNE, 7);
-        write_message(b, "prune");
         for (uint8_t kind = 0; kind < TUNNEL_KINDS; kind++) {
                 bool text = kind == TUNNEL_BYTES || kind == TUNNEL_NOISE || kind == TUNNEL_FAILED;
 
-                tunnel_encode(b, &(struct tunnel){ .child = 7,
-                                                   .kind = kind,
-                                                   .number = text ? 0 : 9,
-                                                   .data = (const unsigned char *)"bytes",
-                                                   .len = text ? 5 : 0 });
-                write_message(b, names[kind]);
+                SEED(b, names[kind], tunnel, .child = 7, .kind = kind, .number = text ? 0 : 9,
+                     .data = (const unsigned char *)"bytes", .len = text ? 5 : 0);
         }
 }
 
@@ -269,136 +265,65 @@ static void seed_statuses(struct buf *b)
         struct node_status_conn conn = { .addr = "10.0.0.1",
                                          .port = 40000,
                                          .wait = { "", "", 0, 0 } };
-        struct buf piece = BUF_INIT;
+        CLEANUP(buf_finish) struct buf piece = BUF_INIT;
 
-        number_encode(b, MSG_STATUS_REQUEST, 5);
-        write_message(b, "ask");
-        node_status_encode(
-                b,
-                &(struct node_status){
-                        .number = 5, .ranks = &rank, .n_ranks = 1, .conns = &conn, .n_conns = 1 });
-        write_message(b, "status");
-        inspect_order_encode(b, &(struct inspect_order){ .number = 5,
-                                                         .what = INSPECT_STACKS,
-                                                         .limit_ms = 1000,
-                                                         .ranks = (uint32_t[]){ 3, 1 },
-                                                         .n_ranks = 2 });
-        write_message(b, "inspect");
-        inspect_order_encode(b, &(struct inspect_order){ .number = 5,
-                                                         .what = INSPECT_CORE,
-                                                         .limit_ms = 5000,
-                                                         .ranks = (uint32_t[]){ 3 },
-                                                         .n_ranks = 1,
-                                                         .pid = 4711,
-                                                         .dumped = true });
-        write_message(b, "inspect-core");
-        inspect_order_encode(b, &(struct inspect_order){ .number = 8,
-                                                         .what = INSPECT_FACTS,
-                                                         .path = "/data/run/step-7.pt",
-                                                         .gpus = (uint32_t[]){ 0, 1 },
-                                                         .n_gpus = 2 });
-        write_message(b, "inspect-facts");
-        node_facts_encode(b, &(struct node_facts){ .number = 8,
-                                                   .fs_type = 0xEF53,
-                                                   .fs_id = 7,
-                                                   .gpu = "Xid 79 (fallen off the bus)",
-                                                   .held = "7 MiB of GPU 1, of rank 0 (pid 7)" });
-        write_message(b, "facts");
-        check_order_encode(
-                b, &(struct check_order){
-                           .number = 9,
-                           .what = CHECK_PLACE,
-                           .paths = (struct check_path[]){ { .name = "program",
-                                                             .kind = CHECK_PROGRAM,
-                                                             .path = (char[]){ "./a.out" },
-                                                             .cwd = (char[]){ "/data" },
-                                                             .search = (char[]){ "/usr/bin" } } },
-                           .n_paths = 1,
-                           .programs =
-                                   (struct check_program[]){
-                                           { .number = 1,
-                                             .argv = { (char *[]){ (char[]){ "python3" } }, 1, 1 },
-                                             .env = { (char *[]){ (char[]){ "PATH=/bin" } }, 1, 1 },
-                                             .cwd = (char[]){ "/data" } } },
-                           .n_programs = 1,
-                           .names = { (struct check_name[]){ { "name.7", (char[]){ "node007" } } },
-                                      1 },
-                           .run = (char[]){ "true" },
-                           .run_cwd = (char[]){ "/data" } });
-        write_message(b, "check");
-        checked_encode(b, &(struct checked){
-                                  .number = 9,
-                                  .more = true,
-                                  .facts = (struct check_fact[]){ { "kernel", "6.1.0", "" },
-                                                                  { "thp", "", "cannot read" } },
-                                  .n_facts = 2 });
-        write_message(b, "checked");
-        measure_order_encode(
-                b, &(struct measure_order){
-                           .number = 10,
-                           .token = "abcdefghijkmnpqrstuvwxyz23456789",
-                           .listen = true,
-                           .timeout_ms = 1800,
-                           .send_ms = 150,
-                           .send_bytes = 32 << 20,
-                           .targets =
-                                   (struct measure_target[]){
-                                           { .port = 40000,
-                                             .addrs = { .v = (char *[]){ (char[]){ "10.0.0.2" } },
-                                                        .n = 1 } } },
-                           .n_targets = 1 });
-        write_message(b, "measure");
-        measured_encode(b,
-                        &(struct measured){
-                                .number = 10,
-                                .port = 40000,
-                                .results = (struct measured_target[]){ { .latency_us = 150,
-                                                                         .sent = 117000000,
-                                                                         .received = 116000000 } },
-                                .n_results = 1 });
-        write_message(b, "measured");
-        warm_order_encode(b, &(struct warm_order){
-                                     .word = (char[]){ "python" },
-                                     .modules = { .v = (char *[]){ (char[]){ "torch" } }, .n = 1 },
-                                     .slots = 8,
-                                     .bind = (char[]){ "auto" },
-                                     .cwd = (char[]){ "/data" },
-                                     .env = { .v = (char *[]){ (char[]){ "A=1" } }, .n = 1 } });
-        write_message(b, "warm");
-        warmed_encode(b, &(struct warmed){ .slots = 8, .mib = 230, .ms = 1500 });
-        write_message(b, "warmed");
-        inspected_encode(b, &(struct inspected){ .number = 5,
-                                                 .left = 1,
-                                                 .rank = 3,
-                                                 .pid = 7,
-                                                 .state = 'S',
-                                                 .io_kib = 65,
-                                                 .name = "python3",
-                                                 .blocked = "read /tmp/fifo",
-                                                 .source = "py-spy",
-                                                 .stack = (char[]){ "f (a.py:1)\n" } });
-        write_message(b, "inspected");
-        ras_reply_encode(b, &(struct ras_reply){ .number = 6,
-                                                 .look = 1,
-                                                 .problem = "no answer",
-                                                 .text = (char[]){ "{\"nccl_version\"" } });
-        write_message(b, "ras");
-        dump_encode(b, &(struct dump){ .number = 7,
-                                       .left = 1,
-                                       .rank = 3,
-                                       .size = 8,
-                                       .at = 4,
-                                       .data = (const unsigned char *)"dump",
-                                       .len = 4 });
-        write_message(b, "dump_asked");
-        sample_encode(b, &(struct sample){
-                                 .mono_ms = 1,
-                                 .interval_ms = 1000,
-                                 .ranks = (struct sample_rank[]){ { .state = 'S', .wait_op = 12 } },
-                                 .n_ranks = 1,
-                                 .gpus = (struct sample_gpu[]){ { .watts = 700 } },
-                                 .n_gpus = 1 });
-        write_message(b, "sampled");
+        SEED(b, "status", node_status, .number = 5, .ranks = &rank, .n_ranks = 1, .conns = &conn,
+             .n_conns = 1);
+        SEED(b, "inspect", inspect_order, .number = 5, .what = INSPECT_STACKS, .limit_ms = 1000,
+             .ranks = (uint32_t[]){ 3, 1 }, .n_ranks = 2);
+        SEED(b, "inspect-core", inspect_order, .number = 5, .what = INSPECT_CORE, .limit_ms = 5000,
+             .ranks = (uint32_t[]){ 3 }, .n_ranks = 1, .pid = 4711, .dumped = true);
+        SEED(b, "inspect-facts", inspect_order, .number = 8, .what = INSPECT_FACTS,
+             .path = "/data/run/step-7.pt", .gpus = (uint32_t[]){ 0, 1 }, .n_gpus = 2);
+        SEED(b, "facts", node_facts, .number = 8, .fs_type = 0xEF53, .fs_id = 7,
+             .gpu = "Xid 79 (fallen off the bus)", .held = "7 MiB of GPU 1, of rank 0 (pid 7)");
+        SEED(b, "check", check_order, .number = 9, .what = CHECK_PLACE,
+             .paths = (struct check_path[]){ { .name = "program",
+                                               .kind = CHECK_PROGRAM,
+                                               .path = (char[]){ "./a.out" },
+                                               .cwd = (char[]){ "/data" },
+                                               .search = (char[]){ "/usr/bin" } } },
+             .n_paths = 1,
+             .programs =
+                     (struct check_program[]){
+                             { .number = 1,
+                               .argv = { (char *[]){ (char[]){ "python3" } }, 1, 1 },
+                               .env = { (char *[]){ (char[]){ "PATH=/bin" } }, 1, 1 },
+                               .cwd = (char[]){ "/data" } } },
+             .n_programs = 1,
+             .names = { (struct check_name[]){ { "name.7", (char[]){ "node007" } } }, 1 },
+             .run = (char[]){ "true" }, .run_cwd = (char[]){ "/data" });
+        SEED(b, "checked", checked, .number = 9, .more = true,
+             .facts = (struct check_fact[]){ { "kernel", "6.1.0", "" },
+                                             { "thp", "", "cannot read" } },
+             .n_facts = 2);
+        SEED(b, "measure", measure_order, .number = 10, .token = "abcdefghijkmnpqrstuvwxyz23456789",
+             .listen = true, .timeout_ms = 1800, .send_ms = 150, .send_bytes = 32 << 20,
+             .targets =
+                     (struct measure_target[]){
+                             { .port = 40000,
+                               .addrs = { .v = (char *[]){ (char[]){ "10.0.0.2" } }, .n = 1 } } },
+             .n_targets = 1);
+        SEED(b, "measured", measured, .number = 10, .port = 40000,
+             .results =
+                     (struct measured_target[]){
+                             { .latency_us = 150, .sent = 117000000, .received = 116000000 } },
+             .n_results = 1);
+        SEED(b, "warm", warm_order, .word = (char[]){ "python" },
+             .modules = { .v = (char *[]){ (char[]){ "torch" } }, .n = 1 }, .slots = 8,
+             .bind = (char[]){ "auto" }, .cwd = (char[]){ "/data" },
+             .env = { .v = (char *[]){ (char[]){ "A=1" } }, .n = 1 });
+        SEED(b, "warmed", warmed, .slots = 8, .mib = 230, .ms = 1500);
+        SEED(b, "inspected", inspected, .number = 5, .left = 1, .rank = 3, .pid = 7, .state = 'S',
+             .io_kib = 65, .name = "python3", .blocked = "read /tmp/fifo", .source = "py-spy",
+             .stack = (char[]){ "f (a.py:1)\n" });
+        SEED(b, "ras", ras_reply, .number = 6, .look = 1, .problem = "no answer",
+             .text = (char[]){ "{\"nccl_version\"" });
+        SEED(b, "dump_asked", dump, .number = 7, .left = 1, .rank = 3, .size = 8, .at = 4,
+             .data = (const unsigned char *)"dump", .len = 4);
+        SEED(b, "sampled", sample, .mono_ms = 1, .interval_ms = 1000,
+             .ranks = (struct sample_rank[]){ { .state = 'S', .wait_op = 12 } }, .n_ranks = 1,
+             .gpus = (struct sample_gpu[]){ { .watts = 700 } }, .n_gpus = 1);
         trace_begin(&piece, 1000000);
         for (uint8_t kind = TRACE_STEP; kind < TRACE_KINDS; kind++)
                 trace_put(&piece, 1000000,
@@ -409,20 +334,14 @@ static void seed_statuses(struct buf *b)
                                                   .more = 70000,
                                                   .data = "key",
                                                   .len = 3 });
-        recorded_encode(b, &(struct recorded){ true, buf_data(&piece), buf_len(&piece) });
-        write_message(b, "recorded");
-        buf_finish(&piece);
+        SEED(b, "recorded", recorded, true, buf_data(&piece), buf_len(&piece));
         leaving_encode(b, "SIGTERM");
         write_message(b, "leaving");
         rank_bytes_encode(b, MSG_REPORT, 1, "{}", 2);
         write_message(b, "report");
-        dump_encode(b, &(struct dump){ .rank = 1,
-                                       .size = 6,
-                                       .data = (const unsigned char *)"pickle",
-                                       .len = 6 });
-        write_message(b, "dump");
-        nccl_report_encode(b, &(struct nccl_report){ 22809, "/lib/libnccl.so.2" });
-        write_message(b, "nccl");
+        SEED(b, "dump", dump, .rank = 1, .size = 6, .data = (const unsigned char *)"pickle",
+             .len = 6);
+        SEED(b, "nccl", nccl_report, 22809, "/lib/libnccl.so.2");
 }
 
 static void seed_pushes(struct buf *b)
@@ -454,47 +373,27 @@ static void seed_pushes(struct buf *b)
 
         push_offer_encode(b, &offer);
         write_message(b, "offer");
-        push_look_encode(b, &(struct push_look){ 1 });
-        write_message(b, "look");
-        push_pack_encode(b, &(struct push_pack){ .stream = 1,
-                                                 .pieces = &piece,
-                                                 .n = 1,
-                                                 .data = (const unsigned char *)"hello",
-                                                 .len = 5 });
-        write_message(b, "pack");
-        chain_order_encode(b, &(struct chain_order){ .number = 1,
-                                                     .stream = 1,
-                                                     .packs = 1,
-                                                     .what = CHAIN_CONNECT,
-                                                     .port = 4000,
-                                                     .addrs = { strings, 1, 1 } });
-        write_message(b, "chain");
-        chain_report_encode(b, &(struct chain_report){ 1, 1, CHAINED_LISTENS, 0, 4000, 0 });
-        write_message(b, "chained");
-        push_want_encode(b, &(struct push_want){ PUSH_NO_NODE, wanted, 2 });
-        write_message(b, "want");
-        number_encode(b, MSG_TAKEN, 5);
-        write_message(b, "taken");
+        SEED(b, "look", push_look, 1);
+        SEED(b, "pack", push_pack, .stream = 1, .pieces = &piece, .n = 1,
+             .data = (const unsigned char *)"hello", .len = 5);
+        SEED(b, "chain", chain_order, .number = 1, .stream = 1, .packs = 1, .what = CHAIN_CONNECT,
+             .port = 4000, .addrs = { strings, 1, 1 });
+        SEED(b, "chained", chain_report, 1, 1, CHAINED_LISTENS, 0, 4000, 0);
+        SEED(b, "want", push_want, PUSH_NO_NODE, wanted, 2);
         pushed_encode(b, &full);
         write_message(b, "pushed");
-        pull_order_encode(b, &(struct pull_order){ { strings, 1, 1 }, { strings + 1, 1, 1 } });
-        write_message(b, "pull");
-        stage_order_encode(b, &(struct stage_order){ 1, 1 << 20, 3600 });
-        write_message(b, "stage");
-        staged_encode(b, &(struct staged){ &copy, 1 });
-        write_message(b, "staged");
-        pulled_encode(b,
-                      &(struct pulled){ PULL_LINK, 1, 0777, 0, l, (const unsigned char *)"x", 1 });
-        write_message(b, "pulled");
+        SEED(b, "pull", pull_order, { strings, 1, 1 }, { strings + 1, 1, 1 });
+        SEED(b, "stage", stage_order, 1, 1 << 20, 3600);
+        SEED(b, "staged", staged, &copy, 1);
+        SEED(b, "pulled", pulled, PULL_LINK, 1, 0777, 0, l, (const unsigned char *)"x", 1);
 }
 
 static void write_pmix_message(struct buf *b, const char *name)
 {
-        struct buf out = BUF_INIT;
+        CLEANUP(buf_finish) struct buf out = BUF_INIT;
 
         buf_append(&out, buf_data(b) + 4, buf_len(b) - 4);
         write_file("pmix_msg", name, &out);
-        buf_finish(&out);
         buf_clear(b);
 }
 
@@ -538,12 +437,11 @@ static void seed_pmix(struct buf *b)
 
 static void put_request(struct buf *b, uint8_t node, const struct store_request *m)
 {
-        struct buf body = BUF_INIT;
+        CLEANUP(buf_finish) struct buf body = BUF_INIT;
 
         store_request_encode(&body, m);
         put_u8(b, node);
         put_bytes(b, buf_data(&body), buf_len(&body));
-        buf_finish(&body);
 }
 
 /* Both nodes wait for many keys, and fetch them when they are there. */
@@ -575,7 +473,6 @@ static void seed_store_lists(struct buf *b)
         for (uint32_t i = 0; i < 4; i++)
                 put_request(b, i % 2, &list);
         write_file("store", "lists", b);
-        buf_clear(b);
 }
 
 /* The ranks of both nodes come to meetings together, in one request and in two; one leaves, one
@@ -611,7 +508,6 @@ static void seed_store_meetings(struct buf *b)
         put_request(b, 0, &m);
         put_request(b, 1, &(struct store_request){ .op = STORE_CANCEL, .tag = 1 });
         write_file("store", "meetings", b);
-        buf_clear(b);
 }
 
 /* One request of each kind from client @client of the first node, as fuzz_store reads them. */
@@ -637,7 +533,6 @@ static void seed_store(struct buf *b, uint32_t client, const char *name)
                         put_request(b, 0, &m);
         }
         write_file("store", name, b);
-        buf_clear(b);
 }
 
 static void seed_command(struct buf *b, const char *folder, const char *name,
@@ -647,7 +542,6 @@ static void seed_command(struct buf *b, const char *folder, const char *name,
         if (!tcpstore_command_encode(b, dialect, c))
                 abort();
         write_file(folder, name, b);
-        buf_clear(b);
 }
 
 static void seed_commands(struct buf *b)
@@ -663,10 +557,9 @@ static void seed_commands(struct buf *b)
 
 static void make_folder(const char *name)
 {
-        char *path = xasprintf("%s/%s", corpus, name);
+        CLEANUP(free_textp) char *path = xasprintf("%s/%s", corpus, name);
 
         mkdir(path, 0777);
-        free(path);
 }
 
 int main(int argc, char **argv)
@@ -687,6 +580,7 @@ int main(int argc, char **argv)
         seed_hello(&b);
         seed_launch(&b);
         seed_bindings(&b);
+        seed_numbers(&b);
         seed_small_ones(&b);
         seed_endpoints(&b);
         seed_owners(&b);
