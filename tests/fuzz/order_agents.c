@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "fuzz.h"
 #include "wire/codec.h"
 #include "wire/endpoint_msg.h"
 #include "wire/msg.h"
@@ -67,6 +68,14 @@ static void say(struct order_agent *a, struct buf *b)
         buf_finish(b);
 }
 
+/* Sends a message with these fields. */
+#define SAY(a, message, ...)                                                                       \
+        do {                                                                                       \
+                struct buf said = BUF_INIT;                                                        \
+                message##_encode(&said, &(struct message){ __VA_ARGS__ });                         \
+                say(a, &said);                                                                     \
+        } while (0)
+
 static void say_hello(struct order_agent *a)
 {
         struct msg_addr addr = { .iface = "eth0", .addr = "10.0.0.1", .prefix = 24 };
@@ -106,22 +115,14 @@ static void say_empty(struct order_agent *a, uint8_t type)
 
 static void say_exited(struct order_agent *a, uint32_t rank, uint32_t status)
 {
-        struct exited m = { .rank = rank, .pid = 7, .status = status, .mono_ns = uv_hrtime() };
-        struct buf b = BUF_INIT;
-
         if (!status && rank < ORDER_RANKS && rank / 2 == (uint32_t)(a - all.agents))
                 all.ended_well[rank] |= !all.said_gone[a - all.agents];
-        exited_encode(&b, &m);
-        say(a, &b);
+        SAY(a, exited, .rank = rank, .pid = 7, .status = status, .mono_ns = uv_hrtime());
 }
 
 static void say_output(struct order_agent *a, uint32_t rank, uint8_t stream, size_t len)
 {
-        struct output m = { rank, stream, (const unsigned char *)"hello\r\n\033[1mx\n", len };
-        struct buf b = BUF_INIT;
-
-        output_encode(&b, &m);
-        say(a, &b);
+        SAY(a, output, rank, stream, (const unsigned char *)"hello\r\n\033[1mx\n", len);
 }
 
 static void say_store(struct order_agent *a, const struct store_request *r)
@@ -136,128 +137,89 @@ static void say_store(struct order_agent *a, const struct store_request *r)
 
 static void say_want(struct order_agent *a, uint32_t holder, uint32_t entry)
 {
-        struct buf b = BUF_INIT;
-
-        push_want_encode(&b, &(struct push_want){ .holder = holder,
-                                                  .entries = &entry,
-                                                  .n = holder == PUSH_NO_NODE });
-        say(a, &b);
+        SAY(a, push_want, .holder = holder, .entries = &entry, .n = holder == PUSH_NO_NODE);
 }
 
 static void say_pushed(struct order_agent *a, uint32_t error)
 {
-        struct pushed m = { .error = error, .folder = "/tmp/pushed" };
-        struct buf b = BUF_INIT;
-
-        pushed_encode(&b, &m);
-        say(a, &b);
+        SAY(a, pushed, .error = error, .folder = "/tmp/pushed");
 }
 
 static void say_opened(struct order_agent *a, uint32_t port)
 {
-        struct buf b = BUF_INIT;
-
-        endpoint_opened_encode(&b, &(struct endpoint_opened){ .port = port, .text = "why" });
-        say(a, &b);
+        SAY(a, endpoint_opened, .port = port, .text = "why");
 }
 
 static void say_ports(struct order_agent *a, uint32_t n)
 {
         uint32_t numbers[PORT_NUMBERS_MAX] = { 0 };
-        struct buf b = BUF_INIT;
 
         n %= PORT_NUMBERS_MAX + 1;
         for (uint32_t i = 0; i < n; i++)
                 numbers[i] = 40000 + i;
-        ports_held_encode(&b, &(struct ports_held){ numbers, n, { n ? '\0' : '?' } });
-        say(a, &b);
+        SAY(a, ports_held, numbers, n, { n ? '\0' : '?' });
 }
 
 static void say_probed(struct order_agent *a, uint32_t n, uint32_t error)
 {
         struct probe_result results[ENDPOINT_CANDIDATES_MAX] = { 0 };
-        struct buf b = BUF_INIT;
 
         for (uint32_t i = 0; i < n; i++)
                 results[i] = (struct probe_result){ .error = error, .iface = "eth0", .us = 5 };
-        probed_encode(&b, &(struct probed){ results, n });
-        say(a, &b);
+        SAY(a, probed, results, n);
 }
 
 static void say_status(struct order_agent *a, uint32_t number, uint32_t rank)
 {
         struct node_status_rank r = { .rank = rank, .state = 'S', .seen_ms = 1, .wait.op = "GET" };
         struct node_status_conn c = { .addr = "10.0.0.2", .port = 5 };
-        struct buf b = BUF_INIT;
 
-        node_status_encode(
-                &b,
-                &(struct node_status){
-                        .number = number, .ranks = &r, .n_ranks = 1, .conns = &c, .n_conns = 1 });
-        say(a, &b);
+        SAY(a, node_status, .number = number, .ranks = &r, .n_ranks = 1, .conns = &c, .n_conns = 1);
 }
 
 static void say_tunnel(struct order_agent *a, uint32_t child, uint8_t kind, uint32_t number)
 {
         bool has_text = kind == TUNNEL_BYTES || kind == TUNNEL_NOISE || kind == TUNNEL_FAILED;
-        struct buf b = BUF_INIT;
 
-        tunnel_encode(&b, &(struct tunnel){ .child = child,
-                                            .kind = kind,
-                                            .number = number,
-                                            .offset = (uint64_t)number << 32,
-                                            .data = (const unsigned char *)"ssh says no",
-                                            .len = has_text ? number % 12 : 0 });
-        say(a, &b);
+        SAY(a, tunnel, .child = child, .kind = kind, .number = number,
+            .offset = (uint64_t)number << 32, .data = (const unsigned char *)"ssh says no",
+            .len = has_text ? number % 12 : 0);
 }
 
 /* --- honest answers --------------------------------------------------------------------------- */
 
 static void take_launch(struct order_agent *a, const struct frame *f)
 {
-        struct launch_order m = { .world_size = 0 };
+        CLEANUP(launch_order_finish) struct launch_order m = { .world_size = 0 };
 
-        if (launch_order_decode(&m, f, NULL) < 0 || m.n_ranks > ORDER_RANKS)
-                abort();
+        require(launch_order_decode(&m, f, NULL) == 0 && m.n_ranks <= ORDER_RANKS);
         a->launched = true;
         a->started = a->exited = 0;
         a->n_ranks = m.n_ranks;
         for (uint32_t i = 0; i < m.n_ranks; i++) {
-                struct buf b = BUF_INIT;
-
                 a->ranks[i] = m.ranks[i].rank;
-                started_encode(&b, &(struct started){ .rank = a->ranks[i], .pid = 7 });
-                say(a, &b);
+                SAY(a, started, .rank = a->ranks[i], .pid = 7);
         }
-        launch_order_finish(&m);
 }
 
 static void say_chained(struct order_agent *a, const struct chain_order *m, uint8_t what,
                         uint32_t position)
 {
-        struct buf b = BUF_INIT;
-
-        chain_report_encode(&b, &(struct chain_report){ .number = m->number,
-                                                        .stream = m->stream,
-                                                        .what = what,
-                                                        .position = position });
-        say(a, &b);
-        buf_finish(&b);
+        SAY(a, chain_report, .number = m->number, .stream = m->stream, .what = what,
+            .position = position);
 }
 
 static void take_offer(struct order_agent *a, const struct frame *f)
 {
-        struct push_offer m;
+        CLEANUP(push_offer_finish) struct push_offer m;
 
-        if (push_offer_decode(&m, f, NULL) < 0)
-                abort();
+        require(push_offer_decode(&m, f, NULL) == 0);
         for (uint32_t i = 0; i < m.manifest.n; i++) {
                 if (m.manifest.v[i].kind != PUSH_FILE)
                         continue;
                 a->missing = (uint32_t)m.manifest.v[i].size;
                 say_want(a, PUSH_NO_NODE, i);
         }
-        push_offer_finish(&m);
 }
 
 static void take_pack(struct order_agent *a, const struct frame *f)
@@ -265,8 +227,7 @@ static void take_pack(struct order_agent *a, const struct frame *f)
         struct push_pack m;
         size_t len;
 
-        if (push_pack_decode(&m, f, NULL) < 0)
-                abort();
+        require(push_pack_decode(&m, f, NULL) == 0);
         len = push_pack_bytes(&m);
         push_pack_finish(&m);
         say_number(a, MSG_TAKEN, (uint32_t)(FRAME_HEADER + f->len));
@@ -280,8 +241,7 @@ static void take_tunnel(struct order_agent *a, const struct frame *f)
         struct order_agent *child = &all.agents[2];
         struct tunnel m;
 
-        if (tunnel_decode(&m, f, NULL) < 0 || m.child != 2)
-                abort();
+        require(tunnel_decode(&m, f, NULL) == 0 && m.child == 2);
         if (m.kind == TUNNEL_BYTES) {
                 buf_append(&child->in, m.data, m.len);
                 say_tunnel(a, 2, TUNNEL_TOOK, (uint32_t)m.len);
@@ -300,8 +260,7 @@ static void take_common_answer(struct order_agent *a, const struct frame *f)
 
         switch (f->type) {
         case MSG_PING:
-                if (ping_decode(&ping, f, NULL) < 0)
-                        abort();
+                require(ping_decode(&ping, f, NULL) == 0);
                 ping.agent_ns = uv_hrtime();
                 ping_encode(&b, MSG_PONG, &ping);
                 if (!a->child) /* its parent keeps it */
@@ -309,8 +268,7 @@ static void take_common_answer(struct order_agent *a, const struct frame *f)
                 buf_finish(&b);
                 break;
         case MSG_PROBE:
-                if (probe_order_decode(&probe, f, NULL) < 0)
-                        abort();
+                require(probe_order_decode(&probe, f, NULL) == 0);
                 say_probed(a, (uint32_t)probe.addrs.n, 0);
                 probe_order_finish(&probe);
                 break;
@@ -318,20 +276,17 @@ static void take_common_answer(struct order_agent *a, const struct frame *f)
                 take_pack(a, f);
                 break;
         case MSG_CHAIN:
-                if (chain_order_decode(&chain, f, NULL) < 0)
-                        abort();
+                require(chain_order_decode(&chain, f, NULL) == 0);
                 if (chain.what == CHAIN_LISTEN || chain.what == CHAIN_LEAVE)
                         say_chained(a, &chain, CHAINED_LISTENS, 0);
                 chain_order_finish(&chain);
                 break;
         case MSG_PORTS:
-                if (number_decode(&number, f, NULL) < 0)
-                        abort();
+                require(number_decode(&number, f, NULL) == 0);
                 say_ports(a, number);
                 break;
         case MSG_STATUS_REQUEST:
-                if (number_decode(&number, f, NULL) < 0)
-                        abort();
+                require(number_decode(&number, f, NULL) == 0);
                 say_status(a, number, a->n_ranks ? a->ranks[0] : 0);
                 break;
         default:
@@ -392,8 +347,7 @@ static void be_honest(struct order_agent *a)
                 answer_frame(a, &f);
                 frame_consume(&a->in, &f);
         }
-        if (r < 0)
-                abort();
+        require(r >= 0);
 }
 
 static void end_rank(struct order_agent *a, uint8_t how)
@@ -428,14 +382,11 @@ static void use_store(struct order_agent *a, uint8_t how)
 
 static void speak(struct order_agent *a, uint8_t how)
 {
-        struct buf b = BUF_INIT;
-
         if (how & 1 && a->launched && !(a->exited & 1)) {
                 say_output(a, a->ranks[0], MSG_STDOUT, how % 14 + 1);
                 return;
         }
-        logline_encode(&b, &(struct logline){ .level = how, .text = "a line" });
-        say(a, &b);
+        SAY(a, logline, .level = how, .text = "a line");
 }
 
 /* Relays, and a liar's ranks and tags. */
@@ -466,11 +417,11 @@ static bool lie_about_rank(struct order_agent *a, uint8_t type, uint32_t rank, u
 
         switch (type) {
         case MSG_STARTED:
-                started_encode(&b, &(struct started){ rank, number });
-                break;
+                SAY(a, started, rank, number);
+                return true;
         case MSG_REFUSED:
-                refused_encode(&b, &(struct refused){ rank, y % 6, 2, "refused" });
-                break;
+                SAY(a, refused, rank, y % 6, 2, "refused");
+                return true;
         case MSG_OUTPUT:
                 say_output(a, rank, 1 + (y & 1 && rank), y % 14);
                 return true;
@@ -478,19 +429,18 @@ static bool lie_about_rank(struct order_agent *a, uint8_t type, uint32_t rank, u
                 say_exited(a, rank, (uint32_t)y << (x >> 3 & 24));
                 return true;
         case MSG_CREDIT:
-                credit_encode(&b, &(struct credit){ rank, 0, number });
-                break;
+                SAY(a, credit, rank, 0, number);
+                return true;
         case MSG_STATUS:
                 say_status(a, y % 4, rank);
                 return true;
         case MSG_REPORT:
                 rank_bytes_encode(&b, MSG_REPORT, rank, "{\"message\": \"no\"}", 17);
-                break;
+                say(a, &b);
+                return true;
         default:
                 return false;
         }
-        say(a, &b);
-        return true;
 }
 
 /* A message of any kind with any numbers. */
@@ -540,13 +490,8 @@ static void lie(struct order_agent *a, uint8_t type)
                 lie_to_store(a);
                 break;
         case MSG_DUMP:
-                dump_encode(&b, &(struct dump){ .number = y >> 6,
-                                                .rank = x,
-                                                .size = 4 + y % 3,
-                                                .at = (uint64_t)(y % 3),
-                                                .data = (const unsigned char *)"dump",
-                                                .len = y & 4 });
-                say(a, &b);
+                SAY(a, dump, .number = y >> 6, .rank = x, .size = 4 + y % 3,
+                    .at = (uint64_t)(y % 3), .data = (const unsigned char *)"dump", .len = y & 4);
                 break;
         case MSG_TUNNEL:
                 say_tunnel(a, x % 4, y % (TUNNEL_KINDS + 1), number);
@@ -607,8 +552,7 @@ static void open_link(struct order_agent *a)
 {
         int pair[2];
 
-        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) < 0)
-                abort();
+        require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) == 0);
         a->opened = true;
         a->fd = pair[1];
         if (a->cb)
