@@ -58,8 +58,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         enum alloc_from from = ALLOC_SLURM + manager % (ALLOC_CHOICES - ALLOC_SLURM);
         size_t len = size > 1 ? size - 2 : 0;
         char *text = malloc(len + 1), *env[VARIABLES + 1], *file;
-        struct hosts h = HOSTS_INIT;
-        struct diags d = DIAGS_INIT;
+        CLEANUP(hosts_finish) struct hosts h = HOSTS_INIT;
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
         int r;
 
         if (len)
@@ -82,8 +82,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 check_hosts(&h);
         check_messages(&d);
         alloc_find(env);
-        hosts_finish(&h);
-        diags_finish(&d);
         free(text);
         return 0;
 }

@@ -27,8 +27,8 @@ static void check_role(const struct job_role *role, bool good)
 
 static void parse(enum level level, const char *text, size_t size)
 {
-        struct settings s = { 0 };
-        struct diags d = DIAGS_INIT;
+        CLEANUP(settings_finish) struct settings s = { 0 };
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
         int r = config_parse(&s, level, "/p/job.ini", text, size, &d);
         size_t programs = 0;
 
@@ -42,30 +42,25 @@ static void parse(enum level level, const char *text, size_t size)
         require(!s.n_roles || (level == LEVEL_JOB && (r < 0 || !programs)));
         for (size_t i = 0; i < s.n_roles; i++)
                 check_role(&s.roles[i], r == 0);
-        settings_finish(&s);
-        diags_finish(&d);
 }
 
 static void assign(const char *text)
 {
-        struct settings s = { 0 };
-        struct diags d = DIAGS_INIT;
+        CLEANUP(settings_finish) struct settings s = { 0 };
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
 
         require((config_assign(&s, text, &d) < 0) == (diags_errors(&d) > 0));
-        settings_finish(&s);
-        diags_finish(&d);
 }
 
 static void apply(const char *text)
 {
-        struct options o = { 0 };
+        CLEANUP(options_finish) struct options o = { 0 };
         struct error err;
 
         for (size_t i = 0; i < option_count; i++)
                 if (option_table[i].parse)
                         option_apply(&o, &option_table[i], text, &err);
         require(o.plan.ppn >= PLAN_PPN_CPU && o.fanout >= 0 && o.grace_ms >= 0);
-        options_finish(&o);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -56,12 +56,11 @@ static void ignore_line(void *ctx UNUSED, enum log_level level UNUSED, int id UN
 
 static void answer(void *ctx UNUSED, uint64_t owner UNUSED, const struct store_reply *reply)
 {
-        struct buf body = BUF_INIT;
+        CLEANUP(buf_finish) struct buf body = BUF_INIT;
 
         store_reply_encode(&body, reply);
         put_u32(&world.down, (uint32_t)buf_len(&body));
         buf_append(&world.down, buf_data(&body), buf_len(&body));
-        buf_finish(&body);
 }
 
 static const char *host_of(void *ctx UNUSED, int rank UNUSED)
@@ -71,14 +70,13 @@ static const char *host_of(void *ctx UNUSED, int rank UNUSED)
 
 static void take_request(void *ctx UNUSED, const void *body, size_t len)
 {
-        struct store_request req = { 0 };
+        CLEANUP(store_request_finish) struct store_request req = { 0 };
 
         require(store_request_decode(&req, body, len, NULL) == 0);
         if (req.op == STORE_GONE)
                 store_forget(world.store, OWNER);
         else
                 store_request(world.store, OWNER, -1, &req);
-        store_request_finish(&req);
 }
 
 static void turn(void)

@@ -9,7 +9,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         size_t step = size ? (size_t)data[0] + 1 : 1;
-        struct buf in = BUF_INIT;
+        CLEANUP(buf_finish) struct buf in = BUF_INIT;
         struct frame f;
         struct error err;
         int r = 0;
@@ -17,13 +17,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         for (size_t at = 1; at < size && r >= 0; at += step) {
                 buf_append(&in, data + at, MIN(step, size - at));
                 while ((r = frame_peek(&in, &f, &err)) > 0) {
-                        if (f.len + FRAME_HEADER > buf_len(&in) || f.body < buf_data(&in))
-                                abort();
+                        require(f.len + FRAME_HEADER <= buf_len(&in) && f.body >= buf_data(&in));
                         frame_consume(&in, &f);
                 }
-                if (r < 0 && (!err.code || !err.text[0]))
-                        abort();
+                require(r >= 0 || (err.code && err.text[0]));
         }
-        buf_finish(&in);
         return 0;
 }

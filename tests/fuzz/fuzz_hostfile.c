@@ -28,9 +28,9 @@ static void check_host(const struct host *h)
 static void check_folding(const struct hosts *h)
 {
         size_t *index = calloc(h->n, sizeof(*index));
-        struct hosts again = HOSTS_INIT;
+        CLEANUP(hosts_finish) struct hosts again = HOSTS_INIT;
         struct diags d = DIAGS_INIT;
-        char *folded;
+        CLEANUP(free_textp) char *folded = NULL;
 
         for (size_t i = 0; i < h->n; i++)
                 index[i] = i;
@@ -39,15 +39,13 @@ static void check_folding(const struct hosts *h)
         require(again.n == h->n);
         for (size_t i = 0; i < h->n; i++)
                 require(hosts_find(&again, h->v[i].name) != NULL);
-        free(folded);
         free(index);
-        hosts_finish(&again);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-        struct hosts h = HOSTS_INIT;
-        struct diags d = DIAGS_INIT;
+        CLEANUP(hosts_finish) struct hosts h = HOSTS_INIT;
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
         int r = hostfile_parse(&h, "hosts.txt", (const char *)data, size, &d);
 
         require((r < 0) == (diags_errors(&d) > 0));
@@ -57,7 +55,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 check_host(&h.v[i]);
         if (h.n && h.n < 1000)
                 check_folding(&h);
-        hosts_finish(&h);
-        diags_finish(&d);
         return 0;
 }

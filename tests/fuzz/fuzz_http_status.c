@@ -19,17 +19,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         for (; n <= size && !found; n++) {
                 char *piece = malloc(n ? n : 1); /* reads behind the piece are found */
 
-                if (!piece)
-                        abort();
+                require(piece);
                 memcpy(piece, data, n);
                 found = http_status_read(piece, n);
                 free(piece);
         }
-        if (found != whole || n > HTTP_STATUS_BYTES + 1)
-                abort();
-        if (size >= HTTP_STATUS_BYTES && !whole)
-                abort();
-        if (whole > 0 && (whole < 100 || whole > 999 || memcmp(data, "HTTP/1.", 7) != 0))
-                abort();
+        require(found == whole && n <= HTTP_STATUS_BYTES + 1);
+        require(size < HTTP_STATUS_BYTES || whole);
+        require(whole <= 0 || (whole >= 100 && whole <= 999 && memcmp(data, "HTTP/1.", 7) == 0));
         return 0;
 }

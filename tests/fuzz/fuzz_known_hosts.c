@@ -30,8 +30,8 @@ static void check_name(const struct known_hosts *kh, const struct revoked_keys *
                        const char *name, int port)
 {
         static const char defaults[] = "ssh-ed25519,rsa-sha2-512";
-        struct buf lines = BUF_INIT;
-        struct known_set set;
+        CLEANUP(buf_finish) struct buf lines = BUF_INIT;
+        CLEANUP(known_set_finish) struct known_set set;
         const char *decisive;
         char where[64], *algorithms;
         enum known_verdict v;
@@ -46,15 +46,13 @@ static void check_name(const struct known_hosts *kh, const struct revoked_keys *
         require(strstr(algorithms, "ssh-ed25519") && strstr(algorithms, "rsa-sha2-512"));
         known_set_lines(&set, rk, name, &lines);
         require((buf_len(&lines) > 0) == (set.n > 0));
-        buf_finish(&lines);
         free(algorithms);
-        known_set_finish(&set);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-        struct strv files = STRV_INIT;
-        int fd = write_files(data, size, &files);
+        CLEANUP(strv_finish) struct strv files = STRV_INIT;
+        CLEANUP(fd_closep) int fd = write_files(data, size, &files);
         struct known_hosts *kh = known_hosts_load(&files);
         struct revoked_keys *rk = revoked_keys_load(&files);
         char where[64];
@@ -67,7 +65,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_name(kh, rk, "Node2.example.com", 22);
         known_hosts_free(kh);
         revoked_keys_free(rk);
-        strv_finish(&files);
-        fd_close(fd);
         return 0;
 }

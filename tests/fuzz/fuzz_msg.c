@@ -48,32 +48,6 @@ AGAIN(push_look)
 AGAIN(chain_report)
 AGAIN(pushed)
 
-static int pull_order_again(const struct frame *f, struct buf *to)
-{
-        struct pull_order m;
-        struct error err;
-        int r = pull_order_decode(&m, f, &err);
-
-        if (r == 0) {
-                pull_order_encode(to, &m);
-                pull_order_finish(&m);
-        }
-        return r;
-}
-
-static int pulled_again(const struct frame *f, struct buf *to)
-{
-        struct pulled m;
-        struct error err;
-        int r = pulled_decode(&m, f, &err);
-
-        if (r == 0) {
-                pulled_encode(to, &m);
-                pulled_finish(&m);
-        }
-        return r;
-}
-
 static int hello_again(const struct frame *f, struct buf *to)
 {
         struct hello m;
@@ -145,6 +119,8 @@ AGAIN_OWNED(chain_order)
 AGAIN_OWNED(push_want)
 AGAIN(stage_order)
 AGAIN_OWNED(staged)
+AGAIN_OWNED(pull_order)
+AGAIN_OWNED(pulled)
 
 static int ping_again(const struct frame *f, struct buf *to)
 {
@@ -285,7 +261,7 @@ static int (*const again[256])(const struct frame *f, struct buf *to) = {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-        struct buf once = BUF_INIT, twice = BUF_INIT;
+        CLEANUP(buf_finish) struct buf once = BUF_INIT, twice = BUF_INIT;
         struct frame f;
         struct error err;
 
@@ -293,13 +269,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 return 0;
         f = (struct frame){ .type = data[0], .body = data + 1, .len = size - 1 };
         if (again[f.type](&f, &once) == 0 && buf_len(&once)) {
-                if (frame_peek(&once, &f, &err) != 1 || again[f.type](&f, &twice) != 0)
-                        abort();
-                if (buf_len(&once) != buf_len(&twice) ||
-                    memcmp(buf_data(&once), buf_data(&twice), buf_len(&once)))
-                        abort();
+                require(frame_peek(&once, &f, &err) == 1 && again[f.type](&f, &twice) == 0);
+                require(buf_len(&once) == buf_len(&twice) &&
+                        !memcmp(buf_data(&once), buf_data(&twice), buf_len(&once)));
         }
-        buf_finish(&once);
-        buf_finish(&twice);
         return 0;
 }

@@ -102,8 +102,7 @@ static bool react(struct agent *a, const struct frame *f)
         struct store_head h = store_body_head(f->body, f->len);
         uint8_t n = take_u8(&a->in);
 
-        if (f->type != MSG_STORE)
-                abort();
+        require(f->type == MSG_STORE);
         a->silent |= store_op_has_answer(h.op);
         for (int i = 0; i < (n & 3); i++)
                 if (n >> i & 4)
@@ -171,8 +170,7 @@ static void use_places(uint8_t what)
         for (int i = -1; i <= WORLD; i++) {
                 const char *name = hn_hostname_of(i);
 
-                if (name && !strlen(name))
-                        abort();
+                require(!name || strlen(name));
         }
         if (what & 1)
                 hn_group_local(&g);
@@ -241,9 +239,8 @@ static void call(uint8_t what)
         default:
                 hn_barrier(NULL, timeout_ms);
                 hn_health(0);
-                if (hn_event_poll(&e, 0) == HN_OK &&
-                    (e.kind < HN_EVENT_RANK_FAILED || e.kind > HN_EVENT_STOP_REQUESTED))
-                        abort();
+                require(hn_event_poll(&e, 0) != HN_OK ||
+                        (e.kind >= HN_EVENT_RANK_FAILED && e.kind <= HN_EVENT_STOP_REQUESTED));
                 hn_progress(1, 2, "a step");
         }
         hn_last_error_ranks(ranks, (int)ARRAY_SIZE(ranks));
@@ -268,14 +265,13 @@ static void listen_once(void)
 
         if (listener >= 0)
                 return;
-        if (!mkdtemp(folder))
-                abort();
+        require(mkdtemp(folder));
         snprintf(path, sizeof(path), "%s/store", folder);
         strcpy(at.sun_path, path);
         atexit(remove_socket);
         listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (bind(listener, (struct sockaddr *)&at, sizeof(at)) < 0 || listen(listener, 4) < 0)
-                abort();
+        require(bind(listener, (struct sockaddr *)&at, sizeof(at)) == 0 &&
+                listen(listener, 4) == 0);
         setenv("HN_STORE", path, 1);
         for (size_t i = 0; i < ARRAY_SIZE(env); i++)
                 setenv(env[i][0], env[i][1], 1);

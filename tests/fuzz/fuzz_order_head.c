@@ -78,7 +78,7 @@ static void note_hashed(void *ctx UNUSED, uint64_t bytes UNUSED)
 static void make_manifest(struct diags *d)
 {
         static const struct manifest_watch watch = { .tick = note_hashed };
-        struct strv paths = STRV_INIT;
+        CLEANUP(strv_finish) struct strv paths = STRV_INIT;
         int fd = mkstemp(pushed_file);
 
         must(fd >= 0 && ftruncate(fd, 600000) == 0, "cannot make a file to push");
@@ -87,7 +87,6 @@ static void make_manifest(struct diags *d)
         strv_push(&paths, pushed_file);
         made.manifest = (struct manifest)MANIFEST_INIT;
         must(manifest_pack(&made.manifest, &paths, "/", &watch, d) == 0, "cannot pack a file");
-        strv_finish(&paths);
 }
 
 static void make_all(void)

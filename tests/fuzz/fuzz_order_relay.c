@@ -36,12 +36,10 @@ static struct {
 
 static void on_up(void *ctx UNUSED, const void *body, size_t len)
 {
-        struct store_request req;
+        CLEANUP(store_request_finish) struct store_request req;
 
-        if (store_request_decode(&req, body, len, NULL) < 0)
-                abort();
+        require(store_request_decode(&req, body, len, NULL) == 0);
         all.sent[all.n_sent++ % SENT] = store_body_head(body, len);
-        store_request_finish(&req);
 }
 
 static uint64_t get_now(void *ctx UNUSED)
@@ -57,8 +55,7 @@ static void on_reply(void *ctx, const struct store_reply *reply)
 
         store_reply_encode(&b, reply);
         buf_finish(&b);
-        if (reply->tag >= TAGS || p->owed[reply->tag] < n)
-                abort();
+        require(reply->tag < TAGS && p->owed[reply->tag] >= n);
         p->owed[reply->tag] -= n;
 }
 
@@ -71,8 +68,7 @@ static void come(struct peer *p)
         p->client = relay_client_create(all.relay, ops, p);
         memset(p->owed, 0, sizeof(p->owed));
         memset(p->named, 0, sizeof(p->named));
-        if (!p->client)
-                abort();
+        require(p->client);
 }
 
 static void go(struct peer *p)
@@ -137,8 +133,7 @@ static void deliver(const struct buf *b)
 {
         struct error err;
 
-        if (relay_deliver(all.relay, buf_data(b), buf_len(b), &err) < 0)
-                abort();
+        require(relay_deliver(all.relay, buf_data(b), buf_len(b), &err) == 0);
 }
 
 static void answer(bool asked)
@@ -223,8 +218,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         memset(&all, 0, sizeof(all));
         all.in = (struct reader)READER_INIT(data, size);
         all.relay = relay_create((struct relay_ops){ .up = on_up, .now = get_now }, NULL);
-        if (!all.relay)
-                abort();
+        require(all.relay);
         while (all.in.left && !all.in.failed)
                 take_step();
         for (int i = 0; i < CLIENTS; i++)

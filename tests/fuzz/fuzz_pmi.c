@@ -31,15 +31,12 @@ static void on_send(void *ctx, uint32_t index, const void *bytes, size_t len)
 {
         struct side *s = ctx;
         const char *p = bytes;
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
         size_t body, all;
 
-        if (s->gone[index] || !len)
-                abort();
+        require(!s->gone[index] && len);
         buf_append(&b, bytes, len);
-        if (p[len - 1] != '\n' && (pmi2_frame(&b, &body, &all) != 1 || all != len))
-                abort();
-        buf_finish(&b);
+        require(p[len - 1] == '\n' || (pmi2_frame(&b, &body, &all) == 1 && all == len));
 }
 
 /* A connection to PMI_PORT, as pmi_link.c takes it. */
@@ -53,8 +50,7 @@ static void claim(struct side *s, const uint8_t *data, size_t n)
         line[n] = '\0';
         index = pmi_parse_claim(s->pmi, line, n, &err);
         if (index >= 0 && pmi_may_begin(s->pmi, (uint32_t)index)) {
-                if (s->gone[index])
-                        abort();
+                require(!s->gone[index]);
                 pmi_begin(s->pmi, (uint32_t)index);
         }
 }

@@ -13,8 +13,7 @@
 
 static void check_text(const char *text, size_t max)
 {
-        if (!text || strlen(text) > max)
-                abort();
+        require(text && strlen(text) <= max);
 }
 
 static int pmix_job_again(const struct frame *f, struct buf *to)
@@ -31,8 +30,7 @@ static int pmix_job_again(const struct frame *f, struct buf *to)
         check_text(m.program, PMIX_TEXT_MAX);
         check_text(m.cwd, PMIX_TEXT_MAX);
         check_text(m.prefix, PMIX_TEXT_MAX);
-        if (m.n_local > PMIX_LOCAL_MAX)
-                abort();
+        require(m.n_local <= PMIX_LOCAL_MAX);
         pmix_job_encode(to, &m);
         pmix_job_finish(&m);
         return 0;
@@ -45,8 +43,7 @@ static int pmix_env_again(const struct frame *f, struct buf *to)
 
         if (r < 0)
                 return r;
-        if (m.vars.n > PMIX_ENV_MAX)
-                abort();
+        require(m.vars.n <= PMIX_ENV_MAX);
         for (size_t i = 0; i < m.vars.n; i++)
                 check_text(m.vars.v[i], PMIX_TEXT_MAX);
         pmix_env_encode(to, &m);
@@ -61,8 +58,7 @@ static int pmix_note_again(const struct frame *f, struct buf *to)
 
         if (r < 0)
                 return r;
-        if (m.n_ranks > PMIX_RANKS_MAX || (m.len && m.data + m.len != f->body + f->len))
-                abort();
+        require(m.n_ranks <= PMIX_RANKS_MAX && (!m.len || m.data + m.len == f->body + f->len));
         pmix_note_encode(to, f->type, &m);
         pmix_note_finish(&m);
         return 0;
@@ -77,19 +73,16 @@ static int decode_and_encode(const struct frame *f, struct buf *to)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-        struct buf once = BUF_INIT, twice = BUF_INIT;
+        CLEANUP(buf_finish) struct buf once = BUF_INIT, twice = BUF_INIT;
         struct frame f;
 
         if (!size)
                 return 0;
         f = (struct frame){ .type = data[0], .body = data + 1, .len = size - 1 };
         if (decode_and_encode(&f, &once) == 0) {
-                if (frame_peek(&once, &f, NULL) != 1 || f.type != data[0] ||
-                    decode_and_encode(&f, &twice) < 0 || buf_len(&once) != buf_len(&twice) ||
-                    memcmp(buf_data(&once), buf_data(&twice), buf_len(&once)) != 0)
-                        abort();
+                require(frame_peek(&once, &f, NULL) == 1 && f.type == data[0] &&
+                        decode_and_encode(&f, &twice) == 0 && buf_len(&once) == buf_len(&twice) &&
+                        memcmp(buf_data(&once), buf_data(&twice), buf_len(&once)) == 0);
         }
-        buf_finish(&once);
-        buf_finish(&twice);
         return 0;
 }

@@ -22,7 +22,7 @@ static void check_error(const struct range_error *e, size_t size)
 
 static void names(const char *text, size_t size)
 {
-        struct strv got = STRV_INIT;
+        CLEANUP(strv_finish) struct strv got = STRV_INIT;
         struct range_error e;
 
         if (range_expand(text, size, &got, &e) < 0) {
@@ -33,12 +33,11 @@ static void names(const char *text, size_t size)
                 for (size_t i = 0; i < got.n; i++)
                         require(strlen(got.v[i]) <= RANGE_MAX_NAME);
         }
-        strv_finish(&got);
 }
 
 static void numbers(const char *text, size_t size)
 {
-        struct intlist got = { 0 };
+        CLEANUP(intlist_finish) struct intlist got = { 0 };
         struct range_error e;
 
         if (range_numbers(text, size, MAX_NUMBER, &got, &e) < 0) {
@@ -47,14 +46,13 @@ static void numbers(const char *text, size_t size)
         }
         for (size_t i = 0; i < got.n; i++)
                 require(got.v[i] >= 0 && got.v[i] <= MAX_NUMBER);
-        intlist_finish(&got);
 }
 
 static void list_and_filter(const char *text, size_t size)
 {
-        struct hosts h = HOSTS_INIT;
-        struct diags d = DIAGS_INIT;
-        struct strv spec = STRV_INIT;
+        CLEANUP(hosts_finish) struct hosts h = HOSTS_INIT;
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
+        CLEANUP(strv_finish) struct strv spec = STRV_INIT;
 
         strv_push_mem(&spec, text, size);
         require((hostlist_parse(&h, spec.v[0], &d) < 0) == (diags_errors(&d) > 0));
@@ -65,9 +63,6 @@ static void list_and_filter(const char *text, size_t size)
                 require(h.n > 0);
         else
                 require(diags_errors(&d) > 0);
-        diags_finish(&d);
-        hosts_finish(&h);
-        strv_finish(&spec);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -13,18 +13,15 @@
 
 static void check_comm(const struct ras_comm *c)
 {
-        if (!c->n_counts && !c->n_missing)
-                abort();
+        require(c->n_counts || c->n_missing);
         for (size_t i = 0; i < c->n_counts; i++) {
                 const struct ras_count *k = &c->counts[i];
                 bool as_before = i && !strcmp(k->operation, k[-1].operation);
                 bool as_next = i + 1 < c->n_counts && !strcmp(k->operation, k[1].operation);
 
-                if ((!as_before && !as_next) || (as_before && k[-1].launched >= k->launched))
-                        abort();
+                require((as_before || as_next) && (!as_before || k[-1].launched < k->launched));
                 for (size_t j = 0; j < k->n; j++)
-                        if (k->v[j].rank < -1 || k->v[j].world != -1)
-                                abort();
+                        require(k->v[j].rank >= -1 && k->v[j].world == -1);
         }
 }
 
@@ -40,8 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         for (size_t i = 0; i < a.n_comms; i++)
                 check_comm(&a.comms[i]);
         ras_keep_lasting(&b, &none);
-        if (b.n_comms)
-                abort();
+        require(!b.n_comms);
         ras_finish(&a);
         ras_finish(&b);
         return 0;

@@ -13,18 +13,15 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+        CLEANUP(free_textp)
         char *text = xstrndup(size ? (const char *)data + 1 : "", size ? size - 1 : 0);
         struct reason r, first;
 
         reason_find(&r, text, size ? data[0] : 0);
         reason_first_line(&first, text);
-        if ((r.source == REASON_NONE) != !*r.text || strlen(r.text) >= sizeof(r.text))
-                abort();
-        if (*first.text && r.source == REASON_NONE)
-                abort();
+        require((r.source == REASON_NONE) == !*r.text && strlen(r.text) < sizeof(r.text));
+        require(!*first.text || r.source != REASON_NONE);
         for (const char *p = r.text; *p; p++)
-                if ((unsigned char)*p < ' ' && *p != '\t' && *p != '\r')
-                        abort();
-        free(text);
+                require((unsigned char)*p >= ' ' || *p == '\t' || *p == '\r');
         return 0;
 }

@@ -44,10 +44,10 @@ static void fill_book(struct role_book *b)
 
 static void expand(const struct role_book *b, const struct role_text *t, int instance, bool valid)
 {
-        struct strv words = STRV_INIT;
-        struct diags d = DIAGS_INIT;
+        CLEANUP(strv_finish) struct strv words = STRV_INIT;
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
         bool plain = !strpbrk(t->text, "{\\"), split;
-        char *text = role_book_expand_text(b, t, instance, &d);
+        CLEANUP(free_textp) char *text = role_book_expand_text(b, t, instance, &d);
 
         require(!text == (diags_errors(&d) > 0));
         require(text || !valid);
@@ -58,9 +58,6 @@ static void expand(const struct role_book *b, const struct role_text *t, int ins
         require(split || !valid);
         require(split || !words.n);
         require(!plain || (words.n == 1 && !strcmp(words.v[0], t->text)));
-        diags_finish(&d);
-        strv_finish(&words);
-        free(text);
 }
 
 static void read_text(const char *text, int role)

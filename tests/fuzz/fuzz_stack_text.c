@@ -13,23 +13,19 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-        char *text = xstrndup((const char *)data, size), *line;
+        CLEANUP(free_textp) char *text = xstrndup((const char *)data, size);
+        char *line;
         struct stack_wait w;
-        struct stack s;
+        CLEANUP(stack_finish) struct stack s;
 
         stack_parse(&s, text);
-        if (s.n > 64 || (stack_find_wait(&s, &w) && (w.frame >= s.n || !*w.operation)))
-                abort();
+        require(s.n <= 64 && (!stack_find_wait(&s, &w) || (w.frame < s.n && *w.operation)));
         for (size_t i = 0; i < s.n; i++)
-                if (!*s.v[i].function)
-                        abort();
+                require(*s.v[i].function);
         line = stack_line(&s, 0, 5);
         free(line);
         line = stack_where(&s, 0);
-        if (s.n && !*line)
-                abort();
+        require(!s.n || *line);
         free(line);
-        stack_finish(&s);
-        free(text);
         return 0;
 }

@@ -29,15 +29,12 @@ static void sent(void *ctx UNUSED, int node, const void *head, size_t len, struc
 
         buf_append(&b, head, len);
         buf_append(&b, rest.p, rest.len);
-        if (lost[node])
-                abort();
+        require(!lost[node]);
         if (store_body_head(buf_data(&b), buf_len(&b)).op == STORE_EVENT) {
-                if (store_event_decode(&news, buf_data(&b), buf_len(&b), NULL) < 0)
-                        abort();
+                require(store_event_decode(&news, buf_data(&b), buf_len(&b), NULL) == 0);
                 return;
         }
-        if (store_reply_decode(&reply, buf_data(&b), buf_len(&b), NULL) < 0)
-                abort();
+        require(store_reply_decode(&reply, buf_data(&b), buf_len(&b), NULL) == 0);
         store_reply_finish(&reply);
 }
 

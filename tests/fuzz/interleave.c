@@ -40,8 +40,7 @@ static void read_folder(const char *folder)
         DIR *d = opendir(folder);
         struct dirent *e;
 
-        if (!d)
-                abort();
+        require(d);
         while ((e = readdir(d)) && n_files < FILES_MAX) {
                 char *path = xasprintf("%s/%s", folder, e->d_name);
 
@@ -61,8 +60,7 @@ static void add_piece(struct buf *to, uint32_t what, uint32_t connection, const 
 
         buf_append(to, head, sizeof(head));
         copy = buf_reserve(to, len + 1);
-        if (!copy)
-                abort();
+        require(copy);
         if (len)
                 memcpy(copy, p, len);
         if (len && !dice(20))

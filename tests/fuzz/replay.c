@@ -28,8 +28,7 @@ static int feed(const char *path)
         if (r < 0)
                 return r;
         exact = malloc(len ? len : 1);
-        if (!exact)
-                abort();
+        require(exact);
         memcpy(exact, text, len);
         free(text);
         fprintf(stderr, "# %s, %zu bytes\n", path, len);
