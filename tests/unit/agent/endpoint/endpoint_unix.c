@@ -117,10 +117,11 @@ static void serves(struct house *h, uint64_t n)
         assert_int_equal(relay_counts(h->relay).requests, n);
 }
 
-TEST_WITH(build, tear_down, a_client_that_breaks_a_rule_goes_alone)
+#define TEST_ENDPOINT(name) TEST_OF(build, tear_down, struct house *h, name)
+
+TEST_ENDPOINT(a_client_that_breaks_a_rule_goes_alone)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
-        struct house *h = *state;
         int good = dial(h->path), bad = dial(h->path);
 
         put_request(&b, 1);
@@ -136,11 +137,10 @@ TEST_WITH(build, tear_down, a_client_that_breaks_a_rule_goes_alone)
         fd_close(bad);
 }
 
-TEST_WITH(build, tear_down, more_requests_than_may_wait_are_too_many)
+TEST_ENDPOINT(more_requests_than_may_wait_are_too_many)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
-        struct house *h = *state;
-        int fd = dial(h->path);
+        CLEANUP(fd_closep) int fd = dial(h->path);
 
         for (uint32_t tag = 1; tag <= STORE_INFLIGHT_MAX; tag++)
                 put_request(&b, tag);
@@ -151,14 +151,12 @@ TEST_WITH(build, tear_down, more_requests_than_may_wait_are_too_many)
         say(h, fd, &b);
         closes(h, fd);
         assert_int_equal(relay_counts(h->relay).requests, STORE_INFLIGHT_MAX);
-        fd_close(fd);
 }
 
 /* The folder and the mode of the socket keep them out already; here both are open. */
-TEST_WITH(build, tear_down, another_user_is_not_let_in)
+TEST_ENDPOINT(another_user_is_not_let_in)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
-        struct house *h = *state;
         int status = -1, fd;
         char byte;
         pid_t pid;
@@ -184,19 +182,17 @@ TEST_WITH(build, tear_down, another_user_is_not_let_in)
         fd_close(fd);
 }
 
-TEST_WITH(build, tear_down, the_socket_is_for_its_user_alone)
+TEST_ENDPOINT(the_socket_is_for_its_user_alone)
 {
-        struct house *h = *state;
         struct stat st;
 
         assert_int_equal(stat(h->path, &st), 0);
         assert_int_equal(st.st_mode & 0777, 0600);
 }
 
-TEST_WITH(build, tear_down, a_folder_that_is_open_to_others_is_refused)
+TEST_ENDPOINT(a_folder_that_is_open_to_others_is_refused)
 {
         char *path, folder[] = "/tmp/hntest-door-XXXXXX";
-        struct house *h = *state;
         struct error err;
 
         assert_non_null(mkdtemp(folder));

@@ -71,9 +71,10 @@ static void answer(struct peer_owners *o, uint32_t number, uint32_t n, uint8_t v
         free(m.owners);
 }
 
-TEST_WITH(set_up, tear_down, newcomers_of_a_turn_share_a_question)
+#define TEST_OWNERS(name) TEST_OF(set_up, tear_down, struct peer_owners *o, name)
+
+TEST_OWNERS(newcomers_of_a_turn_share_a_question)
 {
-        struct peer_owners *o = *state;
         struct peer_wait w[3];
 
         for (uint32_t i = 0; i < 3; i++)
@@ -91,9 +92,8 @@ TEST_WITH(set_up, tear_down, newcomers_of_a_turn_share_a_question)
         assert_null(w[0].group);
 }
 
-TEST_WITH(set_up, tear_down, who_comes_later_waits_for_the_next_question)
+TEST_OWNERS(who_comes_later_waits_for_the_next_question)
 {
-        struct peer_owners *o = *state;
         struct peer_wait w[3];
         uint32_t first;
 
@@ -116,9 +116,8 @@ TEST_WITH(set_up, tear_down, who_comes_later_waits_for_the_next_question)
         peer_owners_forget(&w[2]);
 }
 
-TEST_WITH(set_up, tear_down, a_connection_may_go_at_any_time)
+TEST_OWNERS(a_connection_may_go_at_any_time)
 {
-        struct peer_owners *o = *state;
         struct peer_wait w[4];
 
         for (uint32_t i = 0; i < 4; i++)
@@ -137,9 +136,8 @@ TEST_WITH(set_up, tear_down, a_connection_may_go_at_any_time)
         assert_int_equal(seen.n_asked, 1); /* nothing is left to be asked */
 }
 
-TEST_WITH(set_up, tear_down, a_question_has_a_limit)
+TEST_OWNERS(a_question_has_a_limit)
 {
-        struct peer_owners *o = *state;
         struct peer_wait *w = xcalloc(CONNS, sizeof(*w));
 
         for (uint32_t i = 0; i < CONNS; i++)
@@ -157,10 +155,9 @@ TEST_WITH(set_up, tear_down, a_question_has_a_limit)
 }
 
 /* The hostile case: more addresses than may be asked about at once. */
-TEST_WITH(set_up, tear_down, open_questions_have_a_limit)
+TEST_OWNERS(open_questions_have_a_limit)
 {
         enum { GROUPS = OWNERS_OPEN_MAX / OWNERS_MAX + 1 };
-        struct peer_owners *o = *state;
         struct peer_wait *w = xcalloc((size_t)GROUPS * OWNERS_MAX, sizeof(*w));
         size_t n = 0;
 

@@ -149,10 +149,10 @@ static void run_to_the_end(struct scene *s)
                 uv_run(&s->loop, UV_RUN_ONCE);
 }
 
-TEST_WITH(build, tear_down, both_addresses_answer)
-{
-        struct scene *s = *state;
+#define TEST_SCENE(name) TEST_OF(build, tear_down, struct scene *s, name)
 
+TEST_SCENE(both_addresses_answer)
+{
         probe_start(&s->loop, &s->order, on_done, s);
         let_in(s);
         answer(s, 1);
@@ -162,10 +162,8 @@ TEST_WITH(build, tear_down, both_addresses_answer)
         assert_int_equal(s->errors[1], 0);
 }
 
-TEST_WITH(build, tear_down, an_address_that_stays_silent_is_not_waited_for)
+TEST_SCENE(an_address_that_stays_silent_is_not_waited_for)
 {
-        struct scene *s = *state;
-
         probe_start(&s->loop, &s->order, on_done, s);
         let_in(s);
         answer(s, 1);
@@ -174,10 +172,8 @@ TEST_WITH(build, tear_down, an_address_that_stays_silent_is_not_waited_for)
         assert_int_equal(s->errors[1], 0);
 }
 
-TEST_WITH(build, tear_down, an_answer_that_came_while_we_hung_counts)
+TEST_SCENE(an_answer_that_came_while_we_hung_counts)
 {
-        struct scene *s = *state;
-
         probe_start(&s->loop, &s->order, on_done, s);
         let_in(s);
         answer(s, 1);

@@ -144,10 +144,10 @@ static void listen_without_waiting(struct rank_scene *s)
         fcntl(s->listener, F_SETFL, O_NONBLOCK);
 }
 
-TEST_WITH(build_scene, drop_scene, a_port_is_ready_when_it_listens)
-{
-        struct rank_scene *s = *state;
+#define TEST_SCENE(name) TEST_OF(build_scene, drop_scene, struct rank_scene *s, name)
 
+TEST_SCENE(a_port_is_ready_when_it_listens)
+{
         begin_probe(s, READY_TCP, "");
         turn_for(s, 250);
         assert_int_equal(s->ready, 0);
@@ -157,9 +157,8 @@ TEST_WITH(build_scene, drop_scene, a_port_is_ready_when_it_listens)
         assert_int_equal(s->ready, 1);
 }
 
-TEST_WITH(build_scene, drop_scene, other_addresses_are_asked)
+TEST_SCENE(other_addresses_are_asked)
 {
-        struct rank_scene *s = *state;
         int six = bind_rank(s, "::1");
 
         if (six < 0) {
@@ -172,10 +171,8 @@ TEST_WITH(build_scene, drop_scene, other_addresses_are_asked)
         fd_close(six);
 }
 
-TEST_WITH(build_scene, drop_scene, http_is_ready_with_a_good_status)
+TEST_SCENE(http_is_ready_with_a_good_status)
 {
-        struct rank_scene *s = *state;
-
         listen_without_waiting(s);
         begin_probe(s, READY_HTTP, "/health?a=b");
         answer(s, "HTTP/1.1 503 Service Unavailable\r\n\r\n");
@@ -212,10 +209,8 @@ static void answer_in_pieces(struct rank_scene *s, const char *status)
         assert_int_equal(errno, 0);
 }
 
-TEST_WITH(build_scene, drop_scene, the_whole_answer_is_read)
+TEST_SCENE(the_whole_answer_is_read)
 {
-        struct rank_scene *s = *state;
-
         listen_without_waiting(s);
         begin_probe(s, READY_HTTP, "/");
         answer_in_pieces(s, "HTTP/1.1 404 Not Found\r\n\r\n");
@@ -228,10 +223,8 @@ TEST_WITH(build_scene, drop_scene, the_whole_answer_is_read)
         wait_for(is_ready(s));
 }
 
-TEST_WITH(build_scene, drop_scene, a_probe_may_end_at_any_time)
+TEST_SCENE(a_probe_may_end_at_any_time)
 {
-        struct rank_scene *s = *state;
-
         begin_probe(s, READY_TCP, "");
         rank_probe_end(s->probe);
         begin_probe(s, READY_TCP, "");
@@ -249,9 +242,8 @@ TEST_WITH(build_scene, drop_scene, a_probe_may_end_at_any_time)
         assert_int_equal(s->ready, 0);
 }
 
-TEST_WITH(build_scene, drop_scene, a_file_is_ready_when_it_is_there)
+TEST_SCENE(a_file_is_ready_when_it_is_there)
 {
-        struct rank_scene *s = *state;
         char folder[] = "/tmp/rank_probe.XXXXXX", path[64];
         int fd;
 

@@ -93,10 +93,10 @@ static void end_rank(struct world *w, int rank, bool well)
         job_drain_rank_ended(w->drain, rank, well);
 }
 
-TEST_WITH(set_up, tear_down, a_rank_that_has_ended_answers_for_no_other)
-{
-        struct world *w = *state;
+#define TEST_WORLD(name) TEST_OF(set_up, tear_down, struct world *w, name)
 
+TEST_WORLD(a_rank_that_has_ended_answers_for_no_other)
+{
         drain_first_host(w);
         end_rank(w, 0, true);
         job_drain_answered(w->drain, 0);
@@ -105,10 +105,8 @@ TEST_WITH(set_up, tear_down, a_rank_that_has_ended_answers_for_no_other)
         assert_int_equal(w->ends, 1);
 }
 
-TEST_WITH(set_up, tear_down, an_answer_counts_that_the_end_has_overtaken)
+TEST_WORLD(an_answer_counts_that_the_end_has_overtaken)
 {
-        struct world *w = *state;
-
         drain_first_host(w);
         end_rank(w, 0, false);
         job_drain_answered(w->drain, 0);
@@ -119,10 +117,8 @@ TEST_WITH(set_up, tear_down, an_answer_counts_that_the_end_has_overtaken)
         assert_int_equal(w->ends, 1);
 }
 
-TEST_WITH(set_up, tear_down, a_rank_that_starts_again_has_not_saved)
+TEST_WORLD(a_rank_that_starts_again_has_not_saved)
 {
-        struct world *w = *state;
-
         end_rank(w, 0, true);
         w->attempt.outcome.exited--;
         job_drain_rank_again(w->drain, 0);

@@ -83,10 +83,11 @@ static int tear_down(void **state)
         return 0;
 }
 
-TEST_WITH(set_up, tear_down, a_node_that_shares_with_a_forgotten_one_looks_again)
+#define TEST_WORLD(name) TEST_OF(set_up, tear_down, struct world *w, name)
+
+TEST_WORLD(a_node_that_shares_with_a_forgotten_one_looks_again)
 {
         CLEANUP(buf_finish) struct buf b = BUF_INIT;
-        struct world *w = *state;
         struct manifest m = { .fd = -1 };
         struct frame want;
         struct error err;
@@ -190,9 +191,8 @@ static void fill_manifest(struct manifest *m, struct push_entry *e)
         *m = (struct manifest){ .manifest = { e, 1 }, .wire_bytes = 1 << 20, .fd = -1 };
 }
 
-TEST_WITH(set_up, tear_down, a_large_list_is_sent_once)
+TEST_WORLD(a_large_list_is_sent_once)
 {
-        struct world *w = *state;
         struct push_entry e;
         struct push_pack pack;
         struct manifest m;
@@ -225,9 +225,8 @@ TEST_WITH(set_up, tear_down, a_large_list_is_sent_once)
                 assert_int_equal(buf_len(&w->nodes[i].out), 0);
 }
 
-TEST_WITH(set_up, tear_down, a_single_node_gets_the_list_at_once)
+TEST_WORLD(a_single_node_gets_the_list_at_once)
 {
-        struct world *w = *state;
         CLEANUP(push_offer_finish) struct push_offer offer;
         struct push_entry e;
         struct manifest m;

@@ -157,10 +157,10 @@ static void lose(struct world *w, int node)
         w->nodes[node].state = NODE_READY; /* for node_close() */
 }
 
-TEST_WITH(set_up, tear_down, the_head_serves_the_first_when_all_ports_are_known)
-{
-        struct world *w = *state;
+#define TEST_WORLD(name) TEST_OF(set_up, tear_down, struct world *w, name)
 
+TEST_WORLD(the_head_serves_the_first_when_all_ports_are_known)
+{
         for (int i = 1; i < NODES; i++) {
                 assert_int_equal(w->served[0], NOT_SERVED);
                 connects(w, i - 1, i, 0);
@@ -180,10 +180,8 @@ TEST_WITH(set_up, tear_down, the_head_serves_the_first_when_all_ports_are_known)
         }
 }
 
-TEST_WITH(set_up, tear_down, a_node_that_is_not_reached_is_served_by_the_head)
+TEST_WORLD(a_node_that_is_not_reached_is_served_by_the_head)
 {
-        struct world *w = *state;
-
         connects(w, 0, 1, 0);
         says(w, 2, ordered(w, 2, CHAIN_LISTEN)->number, CHAINED_LISTENS, 0, 0);
         connects(w, 2, 3, 0);
@@ -196,10 +194,8 @@ TEST_WITH(set_up, tear_down, a_node_that_is_not_reached_is_served_by_the_head)
         assert_int_equal(push_chain_source(w->chain, 3), 2);
 }
 
-TEST_WITH(set_up, tear_down, the_node_behind_a_lost_one_gets_the_one_before)
+TEST_WORLD(the_node_behind_a_lost_one_gets_the_one_before)
 {
-        struct world *w = *state;
-
         all_connect(w);
         says(w, 0, w->last[0].number, CHAINED_BROKEN, 7, ECONNRESET);
         lose(w, 1);
@@ -215,9 +211,8 @@ TEST_WITH(set_up, tear_down, the_node_behind_a_lost_one_gets_the_one_before)
         ordered(w, 2, CHAIN_LAST);
 }
 
-TEST_WITH(set_up, tear_down, a_slow_node_moves_to_the_end)
+TEST_WORLD(a_slow_node_moves_to_the_end)
 {
-        struct world *w = *state;
         uint32_t number;
 
         all_connect(w);
@@ -245,10 +240,8 @@ TEST_WITH(set_up, tear_down, a_slow_node_moves_to_the_end)
         assert_int_equal(w->served[1], 25);
 }
 
-TEST_WITH(set_up, tear_down, the_last_of_nodes_that_wait_for_each_other_is_slow)
+TEST_WORLD(the_last_of_nodes_that_wait_for_each_other_is_slow)
 {
-        struct world *w = *state;
-
         all_connect(w);
         says(w, 1, w->last[1].number, CHAINED_SLOW, 30, 0); /* the third is slow */
         says(w, 0, w->last[0].number, CHAINED_SLOW, 30, 0); /* the second waits */
@@ -258,10 +251,8 @@ TEST_WITH(set_up, tear_down, the_last_of_nodes_that_wait_for_each_other_is_slow)
         assert_int_equal(push_chain_source(w->chain, 3), 1);
 }
 
-TEST_WITH(set_up, tear_down, a_node_that_finds_two_others_slow_is_slow)
+TEST_WORLD(a_node_that_finds_two_others_slow_is_slow)
 {
-        struct world *w = *state;
-
         all_connect(w);
         says(w, 1, w->last[1].number, CHAINED_SLOW, 30, 0);
         ordered(w, 2, CHAIN_LAST);
@@ -274,10 +265,8 @@ TEST_WITH(set_up, tear_down, a_node_that_finds_two_others_slow_is_slow)
         assert_int_equal(push_chain_source(w->chain, 1), 2);
 }
 
-TEST_WITH(set_up, tear_down, so_is_a_first_node)
+TEST_WORLD(so_is_a_first_node)
 {
-        struct world *w = *state;
-
         all_connect(w);
         says(w, 0, w->last[0].number, CHAINED_SLOW, 30, 0);
         ordered(w, 1, CHAIN_LAST);
@@ -292,10 +281,8 @@ TEST_WITH(set_up, tear_down, so_is_a_first_node)
         assert_int_equal(push_chain_source(w->chain, 0), 1);
 }
 
-TEST_WITH(set_up, tear_down, a_first_node_is_slow_when_another_takes_a_sample_sooner)
+TEST_WORLD(a_first_node_is_slow_when_another_takes_a_sample_sooner)
 {
-        struct world *w = *state;
-
         all_connect(w);
         w->sampled = -1;
         for (int i = 0; i < 600 && w->sampled < 0; i++) {
@@ -313,10 +300,8 @@ TEST_WITH(set_up, tear_down, a_first_node_is_slow_when_another_takes_a_sample_so
         assert_int_equal(w->served[1], 3);
 }
 
-TEST_WITH(set_up, tear_down, a_slow_last_node_only_yields)
+TEST_WORLD(a_slow_last_node_only_yields)
 {
-        struct world *w = *state;
-
         all_connect(w);
         says(w, 2, w->last[2].number, CHAINED_SLOW, 30, 0);
         ordered(w, 2, CHAIN_YIELD);

@@ -90,11 +90,10 @@ static struct evidence collect(struct world *w)
         return e;
 }
 
-#define TEST_WORLD(name) TEST_WITH(make_world, free_world, name)
+#define TEST_WORLD(name) TEST_OF(make_world, free_world, struct world *w, name)
 
 TEST_WORLD(an_exception_is_masked)
 {
-        struct world *w = *state;
         struct evidence e;
 
         end_rank(w, 3, 1 << 8,
@@ -110,7 +109,6 @@ TEST_WORLD(an_exception_is_masked)
 
 TEST_WORLD(the_last_line_is_no_exception)
 {
-        struct world *w = *state;
         struct evidence e;
 
         end_rank(w, 3, 7 << 8, "step 12 done\n");
@@ -132,7 +130,6 @@ TEST_WORLD(signals_of_faults_differ_from_others)
                 { SIGTERM, EVIDENCE_KILLED, SIGTERM }, { 139 << 8, EVIDENCE_FAULT, SIGSEGV },
                 { 137 << 8, EVIDENCE_EXIT, 0 },
         };
-        struct world *w = *state;
 
         for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
                 struct evidence e;
@@ -148,7 +145,6 @@ TEST_WORLD(signals_of_faults_differ_from_others)
 
 TEST_WORLD(a_fault_names_no_host_where_there_is_no_other)
 {
-        struct world *w = *state;
         struct evidence e;
 
         w->hosts.n = 1;
@@ -161,7 +157,6 @@ TEST_WORLD(a_fault_names_no_host_where_there_is_no_other)
 
 TEST_WORLD(an_abort_after_a_wait_in_vain_names_no_host)
 {
-        struct world *w = *state;
         struct evidence e;
 
         end_rank(w, 5, SIGABRT,
@@ -175,7 +170,6 @@ TEST_WORLD(an_abort_after_a_wait_in_vain_names_no_host)
 
 TEST_WORLD(memory_and_give_up_are_seen)
 {
-        struct world *w = *state;
         struct cause c = { .rank = 1, .node = 0, .at_ns = 1, .oom = { "memory.events", 0, 1 } };
         struct evidence e;
 
@@ -211,7 +205,6 @@ TEST_WORLD(a_full_file_system_is_of_the_node_alone_by_its_path)
                             "device (28)\n",
                   PATH_SHARED, EVIDENCE_NODE, ENOSPC },
         };
-        struct world *w = *state;
 
         for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
                 struct evidence e;
@@ -235,7 +228,6 @@ TEST_WORLD(a_tmp_on_a_networks_file_system_is_shared)
                 /* The root is on it, and /dev/shm is not. */
                 { TRACEBACK NO_SPACE("/torch_12_3"), EVIDENCE_NODE },
         };
-        struct world *w = *state;
 
         for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
                 struct evidence e;
@@ -278,8 +270,6 @@ TEST(a_file_system_is_shared_by_its_type_or_its_id)
 
 TEST_WORLD(what_fails_on_two_hosts_at_once_is_of_none)
 {
-        struct world *w = *state;
-
         end_rank(w, 6, 1 << 8, TRACEBACK NO_SPACE("/dev/shm/x"));
         end_rank(w, 0, 1 << 8, TRACEBACK NO_SPACE("/dev/shm/x"));
         assert_int_equal(collect(w).kind, EVIDENCE_FULL);
@@ -287,7 +277,6 @@ TEST_WORLD(what_fails_on_two_hosts_at_once_is_of_none)
 
 TEST_WORLD(a_broken_gpu_is_the_reason)
 {
-        struct world *w = *state;
         struct evidence e;
 
         snprintf(w->facts[3].gpu, sizeof(w->facts[3].gpu), "Xid 79");
@@ -313,7 +302,6 @@ TEST_WORLD(a_broken_gpu_is_the_reason)
 
 TEST_WORLD(a_broken_gpu_explains_no_lost_node)
 {
-        struct world *w = *state;
         struct cause c = { .kind = CAUSE_NODE, .rank = -1, .node = 1, .at_ns = 5 };
 
         snprintf(w->facts[3].gpu, sizeof(w->facts[3].gpu), "Xid 79");
@@ -323,7 +311,6 @@ TEST_WORLD(a_broken_gpu_explains_no_lost_node)
 
 TEST_WORLD(the_word_of_a_driver_is_about_the_gpu)
 {
-        struct world *w = *state;
         struct evidence e;
 
         end_rank(w, 2, SIGABRT,
@@ -364,7 +351,6 @@ TEST_WORLD(other_causes_have_kinds)
                   EVIDENCE_NONE,
                   "n1" },
         };
-        struct world *w = *state;
 
         for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
                 struct evidence e;
@@ -379,7 +365,6 @@ TEST_WORLD(other_causes_have_kinds)
 
 TEST_WORLD(a_program_that_only_one_node_misses_is_that_nodes_fault)
 {
-        struct world *w = *state;
         struct cause halted = { .rank = 0, .node = 0 };
 
         happen(w, (struct cause){ .kind = CAUSE_REFUSED,
