@@ -98,7 +98,9 @@ static void expect_no_text(const struct setup *s, const char *other)
         assert_null(strstr(text, other));
 }
 
-TEST_WITH(set_up, tear_down, before_the_plan_there_are_nodes)
+#define TEST_SETUP(name) TEST_OF(set_up, tear_down, struct setup *s, name)
+
+TEST_SETUP(before_the_plan_there_are_nodes)
 {
         static const char want[] =
                 "# HELP hnlaunch_info The run and the version of hnlaunch.\n"
@@ -123,15 +125,13 @@ TEST_WITH(set_up, tear_down, before_the_plan_there_are_nodes)
                 "hnlaunch_node_last_heard_timestamp_seconds{host=\"gpu001\"} 1700000007.623\n"
                 "# HELP hnlaunch_ranks Ranks of the attempt by state.\n";
 
-        expect_text(*state, want);
-        rank_board_output(((struct setup *)*state)->ranks, 0, MSG_STDOUT, 7);
-        expect_no_text(*state, "{rank=");
+        expect_text(s, want);
+        rank_board_output(s->ranks, 0, MSG_STDOUT, 7);
+        expect_no_text(s, "{rank=");
 }
 
-TEST_WITH(set_up, tear_down, ranks_have_steps_and_bytes)
+TEST_SETUP(ranks_have_steps_and_bytes)
 {
-        struct setup *s = *state;
-
         emit(s, EVENT_RUN_START, -1, 2, 2);
         emit(s, EVENT_RANK_STARTED, 0, 4711, 0);
         rank_board_step(s->ranks, 0, 120, 1000);
@@ -151,10 +151,8 @@ TEST_WITH(set_up, tear_down, ranks_have_steps_and_bytes)
         expect_text(s, "gauge\nhnlaunch_rank_last_output_timestamp_seconds{rank=\"1\",");
 }
 
-TEST_WITH(set_up, tear_down, ranks_have_their_role)
+TEST_SETUP(ranks_have_their_role)
 {
-        struct setup *s = *state;
-
         ranks[1].role = "infer";
         ranks[1].world = 1;
         ranks[1].program = 1;
@@ -171,10 +169,8 @@ TEST_WITH(set_up, tear_down, ranks_have_their_role)
         ranks[1].world = 0;
 }
 
-TEST_WITH(set_up, tear_down, ends_are_told_apart_and_begin_anew)
+TEST_SETUP(ends_are_told_apart_and_begin_anew)
 {
-        struct setup *s = *state;
-
         emit(s, EVENT_RUN_START, -1, 2, 2);
         rank_board_step(s->ranks, 0, 120, 1000);
         rank_board_output(s->ranks, 1, MSG_STDOUT, 40);
@@ -192,10 +188,8 @@ TEST_WITH(set_up, tear_down, ends_are_told_apart_and_begin_anew)
         expect_text(s, "{state=\"succeeded\"} 1\nhnlaunch_ranks{state=\"failed\"} 1\n");
 }
 
-TEST_WITH(set_up, tear_down, stop_has_the_newest_reason)
+TEST_SETUP(stop_has_the_newest_reason)
 {
-        struct setup *s = *state;
-
         emit(s, EVENT_RUN_START, -1, 2, 2);
         emit(s, EVENT_RANK_EXITED, 0, 3, 0);
         s->reason = "rank 0 failed";
@@ -212,10 +206,8 @@ TEST_WITH(set_up, tear_down, stop_has_the_newest_reason)
         expect_text(s, "stop_info{reason=\"rank 1 failed\"} 1\n");
 }
 
-TEST_WITH(set_up, tear_down, ranks_of_a_lost_node_have_failed)
+TEST_SETUP(ranks_of_a_lost_node_have_failed)
 {
-        struct setup *s = *state;
-
         emit(s, EVENT_RUN_START, -1, 2, 2);
         emit(s, EVENT_RANK_STARTED, 0, 4711, 0);
         emit(s, EVENT_RANK_STARTED, 1, 4712, 0);

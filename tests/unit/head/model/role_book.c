@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/memory.h"
-#include "head/term/diag.h"
+#include "lib/diag_text.h"
 #include "lib/unit.h"
 #include "wire/port_name.h"
 
@@ -73,23 +73,10 @@ static void assert_words(const struct role_book *b, const char *text, const char
         assert_string_equal(got, words);
 }
 
-/* Returns the messages as printed; malloc'ed. */
-static char *print_diags(struct diags *d)
+#define TEST_BOOK(name) TEST_OF(set_up, tear_down, struct role_book *b, name)
+
+TEST_BOOK(references_give_addresses_and_ports)
 {
-        char *text = NULL;
-        size_t size = 0;
-        FILE *f = open_memstream(&text, &size);
-
-        diags_print(d, f, false);
-        fclose(f);
-        diags_finish(d);
-        return text;
-}
-
-TEST_WITH(set_up, tear_down, references_give_addresses_and_ports)
-{
-        struct role_book *b = *state;
-
         assert_words(b, "{trainer.addr}", "10.0.0.1|");
         assert_words(b, "{trainer.addr}:{trainer.port:rdzv}", "10.0.0.1:5000|");
         assert_words(b, "--s=[{trainer.addr}]", "--s=[10.0.0.1]|");
@@ -102,10 +89,8 @@ TEST_WITH(set_up, tear_down, references_give_addresses_and_ports)
         assert_words(b, "-p{port:rdzv},{infer.port:http}", "-p5001,8000|");
 }
 
-TEST_WITH(set_up, tear_down, an_ipv6_address_gets_brackets_in_front_of_a_port)
+TEST_BOOK(an_ipv6_address_gets_brackets_in_front_of_a_port)
 {
-        struct role_book *b = *state;
-
         assert_words(b, "{infer.addr}", "fd00::3|");
         assert_words(b, "{infer.addr}/x", "fd00::3/x|");
         assert_words(b, "{infer.addr}:{infer.port:http}", "[fd00::3]:8000|");
@@ -114,10 +99,8 @@ TEST_WITH(set_up, tear_down, an_ipv6_address_gets_brackets_in_front_of_a_port)
         assert_words(b, "{infer.each:{addr}}", "fd00::3|fd00::4|");
 }
 
-TEST_WITH(set_up, tear_down, each_gives_words_as_a_whole_argument)
+TEST_BOOK(each_gives_words_as_a_whole_argument)
 {
-        struct role_book *b = *state;
-
         assert_words(b, "{trainer.each:--w {host}:{port:rdzv}}",
                      "--w|gpu1:5000|--w|gpu1:5001|--w|gpu2:5002|");
         assert_words(b, "{trainer.each:  {index}\t{addr}  }", "0|10.0.0.1|1|10.0.0.1|2|10.0.0.2|");
@@ -135,29 +118,28 @@ TEST_WITH(set_up, tear_down, each_gives_words_as_a_whole_argument)
         assert_words(b, "{router-1.each:--p {port:http}}", "--p|(free port there)|");
 }
 
-TEST_WITH(set_up, tear_down, a_value_is_one_text)
+/* Expects this value for a text of a role; -1 is none. */
+static void assert_value(const struct role_book *b, const char *text, int role, const char *value)
 {
-        struct role_book *b = *state;
-        struct role_text t = make_text("{infer.each:http://{host}:{port:http}/v1}", TRAINER);
+        struct role_text t = make_text(text, role);
         struct diags d = DIAGS_INIT;
-        char *text = role_book_expand_text(b, &t, 0, &d);
+        CLEANUP(free_textp) char *got = role_book_expand_text(b, &t, 0, &d);
 
-        assert_string_equal(text, "http://gpu3:8000/v1 http://gpu4:8001/v1");
-        free(text);
-        t.text = "";
-        text = role_book_expand_text(b, &t, 0, &d);
-        assert_string_equal(text, "");
-        free(text);
-        assert_words(b, "", "|");
-        /* of no role */
-        t = make_text("{trainer.addr} {infer.urls:http}", -1);
-        text = role_book_expand_text(b, &t, 0, &d);
-        assert_string_equal(text, "10.0.0.1 http://[fd00::3]:8000,http://[fd00::4]:8001");
-        free(text);
+        assert_string_equal(got, value);
         assert_int_equal(d.n, 0);
 }
 
-TEST_WITH(set_up, tear_down, other_braces_stay)
+TEST_BOOK(a_value_is_one_text)
+{
+        assert_value(b, "{infer.each:http://{host}:{port:http}/v1}", TRAINER,
+                     "http://gpu3:8000/v1 http://gpu4:8001/v1");
+        assert_value(b, "", TRAINER, "");
+        assert_words(b, "", "|");
+        assert_value(b, "{trainer.addr} {infer.urls:http}", -1,
+                     "10.0.0.1 http://[fd00::3]:8000,http://[fd00::4]:8001");
+}
+
+TEST_BOOK(other_braces_stay)
 {
         static const char *const texts[] = {
                 "{}",
@@ -184,19 +166,17 @@ TEST_WITH(set_up, tear_down, other_braces_stay)
         for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
                 struct role_text t = make_text(texts[i], TRAINER);
                 struct diags d = DIAGS_INIT;
-                CLEANUP(free_textp) char *got = expand(*state, texts[i], TRAINER, 0);
+                CLEANUP(free_textp) char *got = expand(b, texts[i], TRAINER, 0);
 
-                assert_int_equal(role_book_scan(*state, &t, &d), 0);
+                assert_int_equal(role_book_scan(b, &t, &d), 0);
                 got[strlen(got) - 1] = '\0';
                 assert_string_equal(got, texts[i]);
         }
-        assert_int_equal(role_book_ports(*state, TRAINER)->n, 0);
+        assert_int_equal(role_book_ports(b, TRAINER)->n, 0);
 }
 
-TEST_WITH(set_up, tear_down, a_backslash_keeps_a_reference)
+TEST_BOOK(a_backslash_keeps_a_reference)
 {
-        struct role_book *b = *state;
-
         assert_words(b, "\\{trainer.addr}", "{trainer.addr}|");
         assert_words(b, "\\\\{trainer.addr}", "\\{trainer.addr}|");
         assert_words(b, "\\{infer.each:{addr} {infer.addr}}", "{infer.each:{addr} {infer.addr}}|");
@@ -206,17 +186,16 @@ TEST_WITH(set_up, tear_down, a_backslash_keeps_a_reference)
         assert_words(b, "\\{infer.each:{infer.addr}", "{infer.each:fd00::3|");
 }
 
-TEST_WITH(set_up, tear_down, ones_own_port_may_be_left_to_the_agent)
+TEST_BOOK(ones_own_port_may_be_left_to_the_agent)
 {
         CLEANUP(free_textp)
-        char *got = expand(*state, "{port:rdzv} \\{port:rdzv} {trainer.port:rdzv}", TRAINER, -1);
+        char *got = expand(b, "{port:rdzv} \\{port:rdzv} {trainer.port:rdzv}", TRAINER, -1);
 
         assert_string_equal(got, "{port:rdzv} \\{port:rdzv} 5000|");
 }
 
-TEST_WITH(set_up, tear_down, the_first_pass_finds_ports_and_roles)
+TEST_BOOK(the_first_pass_finds_ports_and_roles)
 {
-        struct role_book *b = *state;
         struct role_text t = make_text("--orch {trainer.addr}:{trainer.port:rdzv} {port:http} "
                                        "{infer.each:{port:metrics}} {infer.urls:http} \\{port:no} "
                                        "\\{infer.port:no} ${infer.port:no} {router-1.hosts}",
@@ -243,12 +222,12 @@ TEST_WITH(set_up, tear_down, the_first_pass_finds_ports_and_roles)
         assert_int_equal(role_book_ports(b, INFER)->n, 3);
 }
 
-TEST_WITH(set_up, tear_down, ports_are_limited)
+TEST_BOOK(ports_are_limited)
 {
-        struct role_book *b = *state;
-        struct diags d = DIAGS_INIT;
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
         struct role_text t = make_text("a {infer.port:last}", TRAINER);
-        char name[16], *text;
+        CLEANUP(free_textp) char *text = NULL;
+        char name[16];
 
         for (int i = 0; i < PORT_NAMES_MAX; i++) {
                 snprintf(name, sizeof(name), "p%d", i);
@@ -259,10 +238,9 @@ TEST_WITH(set_up, tear_down, ports_are_limited)
         assert_int_equal(role_book_need_port(b, INFER, "8000"), -EINVAL);
         assert_int_equal(role_book_need_port(b, TRAINER, "last"), 0);
         assert_int_equal(role_book_scan(b, &t, &d), -EINVAL);
-        text = print_diags(&d);
+        text = diags_text(&d, false);
         assert_non_null(strstr(
                 text, "error[HN411]: `last` is one port more than role infer may have: 64\n"));
-        free(text);
 }
 
 /* Checks the messages of the first pass, or of the second where that finds none. */
@@ -270,7 +248,7 @@ static void assert_error(struct role_book *b, const char *text, int role, const 
 {
         struct role_text t = make_text(text, role);
         CLEANUP(strv_finish) struct strv words = STRV_INIT;
-        struct diags d = DIAGS_INIT, again = DIAGS_INIT;
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT, again = DIAGS_INIT;
         bool first = role_book_scan(b, &t, &d) < 0;
         CLEANUP(free_textp) char *got = NULL;
 
@@ -278,15 +256,12 @@ static void assert_error(struct role_book *b, const char *text, int role, const 
         assert_int_equal(role_book_expand(b, &t, role < 0 ? -1 : 0, &words, first ? &again : &d),
                          first && role < 0 && again.n == 0 ? 0 : -EINVAL);
         assert_int_equal(words.n && again.n, 0);
-        got = print_diags(&d);
+        got = diags_text(&d, false);
         assert_string_equal(got, messages);
-        diags_finish(&again);
 }
 
-TEST_WITH(set_up, tear_down, errors_have_a_place_and_a_caret)
+TEST_BOOK(errors_have_a_place_and_a_caret)
 {
-        struct role_book *b = *state;
-
         assert_error(b, "--s {infr.addr}:1", TRAINER,
                      "error[HN414]: there is no role `infr`\n"
                      "  --> argument 1\n"
@@ -340,10 +315,8 @@ TEST_WITH(set_up, tear_down, errors_have_a_place_and_a_caret)
                      "   = help: {ROLE.port:http} is the port of the first instance of ROLE\n");
 }
 
-TEST_WITH(set_up, tear_down, errors_of_the_second_pass)
+TEST_BOOK(errors_of_the_second_pass)
 {
-        struct role_book *b = *state;
-
         assert_error(b, "-p {infer.each:{port:grpc}}", TRAINER,
                      "error[HN411]: role infer has no port `grpc` on gpu3\n"
                      "  --> argument 1\n"
@@ -370,7 +343,7 @@ TEST_WITH(set_up, tear_down, errors_of_the_second_pass)
                      "   | ^^^^^^^^^^^^^^\n");
 }
 
-TEST_WITH(set_up, tear_down, forms_with_and_without_a_colon_are_told_apart)
+TEST_BOOK(forms_with_and_without_a_colon_are_told_apart)
 {
         static const struct {
                 const char *text, *label;
@@ -387,28 +360,28 @@ TEST_WITH(set_up, tear_down, forms_with_and_without_a_colon_are_told_apart)
 
         for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
                 struct role_text t = make_text(cases[i].text, TRAINER);
-                struct diags d = DIAGS_INIT;
+                CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
                 CLEANUP(free_textp) char *got = NULL;
 
-                assert_int_equal(role_book_scan(*state, &t, &d), -EINVAL);
+                assert_int_equal(role_book_scan(b, &t, &d), -EINVAL);
                 assert_int_equal(d.n, 1);
-                got = print_diags(&d);
+                got = diags_text(&d, false);
                 assert_non_null(strstr(got, cases[i].label));
         }
 }
 
-TEST_WITH(set_up, tear_down, all_errors_of_a_text_are_told)
+TEST_BOOK(all_errors_of_a_text_are_told)
 {
         struct role_text t = make_text("{a.addr} {b.addr} {infer.x} {infer.port:9}", TRAINER);
         struct diags d = DIAGS_INIT;
 
-        assert_int_equal(role_book_scan(*state, &t, &d), -EINVAL);
+        assert_int_equal(role_book_scan(b, &t, &d), -EINVAL);
         assert_int_equal(d.n, 4);
         diags_finish(&d);
-        assert_int_equal(role_book_scan(*state, &t, NULL), -EINVAL);
+        assert_int_equal(role_book_scan(b, &t, NULL), -EINVAL);
 }
 
-TEST_WITH(set_up, tear_down, a_caret_stands_in_the_line_of_the_file)
+TEST_BOOK(a_caret_stands_in_the_line_of_the_file)
 {
         struct role_text t = { .text = "{infr.addr}",
                                .place = "rl.ini:12",
@@ -416,21 +389,19 @@ TEST_WITH(set_up, tear_down, a_caret_stands_in_the_line_of_the_file)
                                .at = 15,
                                .line = 12,
                                .role = TRAINER };
-        struct diags d = DIAGS_INIT;
+        CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
         CLEANUP(free_textp) char *got = NULL;
 
-        assert_int_equal(role_book_scan(*state, &t, &d), -EINVAL);
-        got = print_diags(&d);
+        assert_int_equal(role_book_scan(b, &t, &d), -EINVAL);
+        got = diags_text(&d, false);
         assert_non_null(strstr(got, "  --> rl.ini:12\n"
                                     "    |\n"
                                     " 12 | program = x -s {infr.addr}\n"
                                     "    |                 ^^^^ did you mean `infer`?\n"));
 }
 
-TEST_WITH(set_up, tear_down, roles_are_found_by_their_whole_name)
+TEST_BOOK(roles_are_found_by_their_whole_name)
 {
-        struct role_book *b = *state;
-
         assert_int_equal(role_book_find(b, "infer"), INFER);
         assert_int_equal(role_book_find(b, "router-1"), ROUTER);
         assert_int_equal(role_book_find(b, "infe"), -1);
@@ -438,10 +409,10 @@ TEST_WITH(set_up, tear_down, roles_are_found_by_their_whole_name)
         assert_int_equal(role_book_find(b, ""), -1);
 }
 
-TEST_WITH(set_up, tear_down, the_book_as_json)
+TEST_BOOK(the_book_as_json)
 {
-        json_t *j = role_book_json(*state);
-        char *text = json_dumps(j, JSON_COMPACT);
+        json_t *j = role_book_json(b);
+        CLEANUP(free_textp) char *text = json_dumps(j, JSON_COMPACT);
 
         assert_string_equal(
                 text,
@@ -455,7 +426,6 @@ TEST_WITH(set_up, tear_down, the_book_as_json)
                 "\"router-1\":{\"instances\":["
                 "{\"index\":0,\"host\":\"login\",\"addr\":\"login\",\"ports\":{\"http\":0}}]},"
                 "\"empty\":{\"instances\":[]}}");
-        free(text);
         json_decref(j);
 }
 

@@ -10,111 +10,85 @@ static const struct agent_binaries agent_binaries = {
         .n = 2,
 };
 
+static struct bootstrap b;
+static struct buf in;
+static struct error err;
+
+static int forget(void **state UNUSED)
+{
+        buf_finish(&in);
+        buf_finish(&b.noise);
+        b = (struct bootstrap){ 0 };
+        return 0;
+}
+
+#define TEST_BOOTSTRAP(name) TEST_WITH(NULL, forget, name)
+
 /* Feeds @text byte by byte, as the worst network would, until something happens. */
-static enum bootstrap_result feed(struct bootstrap *b, struct buf *in, const char *text,
-                                  struct error *err)
+static enum bootstrap_result feed(const char *text)
 {
         enum bootstrap_result r = BOOTSTRAP_MORE;
 
         for (const char *p = text; *p; p++) {
-                buf_append(in, p, 1);
-                r = bootstrap_feed(b, &agent_binaries, in, err);
+                buf_append(&in, p, 1);
+                r = bootstrap_feed(&b, &agent_binaries, &in, &err);
                 if (r != BOOTSTRAP_MORE) {
-                        buf_appends(in, p + 1);
+                        buf_appends(&in, p + 1);
                         break;
                 }
         }
         return r;
 }
 
-TEST(noise_before_the_greeting_is_kept_and_skipped)
+TEST_BOOTSTRAP(noise_before_the_greeting_is_kept_and_skipped)
 {
-        struct bootstrap b = { 0 };
-        CLEANUP(buf_finish) struct buf in = BUF_INIT;
-        struct error err;
-
-        assert_int_equal(feed(&b, &in, "Welcome to HNLAUNCH-\n" MSG_MAGIC "frames", &err),
-                         BOOTSTRAP_GREETED);
+        assert_int_equal(feed("Welcome to HNLAUNCH-\n" MSG_MAGIC "frames"), BOOTSTRAP_GREETED);
         assert_int_equal(buf_len(&in), 6);
         assert_memory_equal(buf_data(&in), "frames", 6);
         assert_int_equal(buf_len(&b.noise), strlen("Welcome to HNLAUNCH-\n"));
-        buf_finish(&b.noise);
 }
 
-TEST(a_node_without_the_agent_gets_it_once)
+TEST_BOOTSTRAP(a_node_without_the_agent_gets_it_once)
 {
-        struct bootstrap b = { 0 };
-        CLEANUP(buf_finish) struct buf in = BUF_INIT;
-        struct error err;
-
-        assert_int_equal(feed(&b, &in, "no newline here HNLAUNCH-NEED x86_64\n", &err),
-                         BOOTSTRAP_UPLOAD);
-        assert_int_equal(feed(&b, &in, "HNLAUNCH-NEED x86_64\n", &err), BOOTSTRAP_CANNOT_RUN);
-        buf_finish(&b.noise);
+        assert_int_equal(feed("no newline here HNLAUNCH-NEED x86_64\n"), BOOTSTRAP_UPLOAD);
+        assert_int_equal(feed("HNLAUNCH-NEED x86_64\n"), BOOTSTRAP_CANNOT_RUN);
 }
 
-TEST(a_node_gets_the_agent_of_its_machine)
+TEST_BOOTSTRAP(a_node_gets_the_agent_of_its_machine)
 {
-        struct bootstrap b = { 0 };
-        CLEANUP(buf_finish) struct buf in = BUF_INIT;
-        struct error err;
-
-        assert_int_equal(feed(&b, &in, "HNLAUNCH-NEED aarch64\n", &err), BOOTSTRAP_UPLOAD);
+        assert_int_equal(feed("HNLAUNCH-NEED aarch64\n"), BOOTSTRAP_UPLOAD);
         assert_ptr_equal(b.sent, &agent_binaries.v[1]);
-        buf_finish(&b.noise);
 }
 
-TEST(a_machine_without_an_agent_is_refused_by_name)
+TEST_BOOTSTRAP(a_machine_without_an_agent_is_refused_by_name)
 {
-        struct bootstrap b = { 0 };
-        CLEANUP(buf_finish) struct buf in = BUF_INIT;
-        struct error err;
-
-        assert_int_equal(feed(&b, &in, "HNLAUNCH-NEED riscv64\n", &err), BOOTSTRAP_NO_AGENT);
+        assert_int_equal(feed("HNLAUNCH-NEED riscv64\n"), BOOTSTRAP_NO_AGENT);
         assert_string_equal(err.text,
                             "is a machine of type riscv64; agents installed: x86_64, aarch64");
-        assert_int_equal(feed(&b, &in, "HNLAUNCH-NEED \n", &err), BOOTSTRAP_NO_AGENT);
+        assert_int_equal(feed("HNLAUNCH-NEED \n"), BOOTSTRAP_NO_AGENT);
         assert_string_equal(err.text,
                             "is a machine of type unknown; agents installed: x86_64, aarch64");
-        buf_finish(&b.noise);
 }
 
-TEST(the_reason_of_a_full_disk_is_told)
+TEST_BOOTSTRAP(the_reason_of_a_full_disk_is_told)
 {
-        struct bootstrap b = { 0 };
-        CLEANUP(buf_finish) struct buf in = BUF_INIT;
-        struct error err;
-
-        assert_int_equal(feed(&b, &in, "HNLAUNCH-FAIL cannot write /x/agent\n", &err),
-                         BOOTSTRAP_CANNOT_RUN);
+        assert_int_equal(feed("HNLAUNCH-FAIL cannot write /x/agent\n"), BOOTSTRAP_CANNOT_RUN);
         assert_string_equal(err.text, "cannot write /x/agent");
-        buf_finish(&b.noise);
 }
 
-TEST(a_container_that_cannot_be_entered_is_told)
+TEST_BOOTSTRAP(a_container_that_cannot_be_entered_is_told)
 {
-        struct bootstrap b = { 0 };
-        CLEANUP(buf_finish) struct buf in = BUF_INIT;
-        struct error err;
-
-        assert_int_equal(feed(&b, &in, "motd\nHNLAUNCH-CONTAINER no image\n", &err),
-                         BOOTSTRAP_NO_CONTAINER);
+        assert_int_equal(feed("motd\nHNLAUNCH-CONTAINER no image\n"), BOOTSTRAP_NO_CONTAINER);
         assert_string_equal(err.text, "no image");
-        buf_finish(&b.noise);
 }
 
-TEST(the_noise_kept_is_bounded)
+TEST_BOOTSTRAP(the_noise_kept_is_bounded)
 {
-        struct bootstrap b = { 0 };
-        CLEANUP(buf_finish) struct buf in = BUF_INIT;
-        struct error err;
-
         for (int i = 0; i < 100000; i++) {
                 buf_appends(&in, "motd ");
                 assert_int_equal(bootstrap_feed(&b, &agent_binaries, &in, &err), BOOTSTRAP_MORE);
         }
         assert_true(buf_len(&b.noise) <= 4096);
-        buf_finish(&b.noise);
 }
 
 TEST(the_command_is_safe_in_every_login_shell)

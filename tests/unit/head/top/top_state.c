@@ -26,6 +26,7 @@ struct setup {
         struct top_state *top;
         int64_t hang_ms, silent_ms;
         const char *hang_cause;
+        json_t *line; /* that was read last */
 };
 
 static const char *tell_doing(void *ctx)
@@ -89,6 +90,7 @@ static int tear_down(void **state)
 {
         struct setup *s = *state;
 
+        json_decref(s->line);
         top_state_destroy(s->top);
         rank_board_destroy(s->ranks);
         free(s);
@@ -108,19 +110,19 @@ static void start_ranks(struct setup *s)
                 emit(s, EVENT_RANK_STARTED, ranks[r].node, r, 100);
 }
 
-static json_t *read_line(const struct setup *s)
+/* Returns the line, which is valid until the next one. */
+static const json_t *read_line(struct setup *s)
 {
-        struct buf b = BUF_INIT;
-        json_t *j;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
 
         top_state_json(s->top, 1000, &b);
         assert_int_equal(buf_data(&b)[buf_len(&b) - 1], '\n');
         assert_null(memchr(buf_data(&b), '\n', buf_len(&b) - 1));
         assert_null(memchr(buf_data(&b), '\033', buf_len(&b)));
-        j = json_loadb((const char *)buf_data(&b), buf_len(&b), 0, NULL);
-        assert_non_null(j);
-        buf_finish(&b);
-        return j;
+        json_decref(s->line);
+        s->line = json_loadb((const char *)buf_data(&b), buf_len(&b), 0, NULL);
+        assert_non_null(s->line);
+        return s->line;
 }
 
 static const json_t *host_of(const json_t *line, size_t host)
@@ -176,20 +178,20 @@ static void take(struct setup *s, uint64_t interval_ms)
         assert_null(m.gpus);
 }
 
-TEST_WITH(set_up, tear_down, before_the_start_there_are_no_hosts)
+#define TEST_SETUP(name) TEST_OF(set_up, tear_down, struct setup *s, name)
+
+TEST_SETUP(before_the_start_there_are_no_hosts)
 {
-        json_t *j = read_line(*state);
+        const json_t *j = read_line(s);
 
         assert_int_equal(json_array_size(json_object_get(j, "hosts")), 0);
         assert_string_equal(word(j, "run"), "k3f9");
         assert_int_equal(number(j, "world_size"), 0);
-        json_decref(j);
 }
 
-TEST_WITH(set_up, tear_down, steps_and_lags_are_told)
+TEST_SETUP(steps_and_lags_are_told)
 {
-        struct setup *s = *state;
-        json_t *j;
+        const json_t *j;
 
         start_ranks(s);
         rank_board_step(s->ranks, 0, 20, 50);
@@ -201,7 +203,6 @@ TEST_WITH(set_up, tear_down, steps_and_lags_are_told)
         assert_int_equal(number(rank_of(j, 0, 1), "lag"), 3);
         assert_int_equal(number(rank_of(j, 0, 0), "lag"), 0);
         assert_int_equal(number(rank_of(j, 1, 0), "step"), -99);
-        json_decref(j);
         /* A rank that has ended is no longer the last. */
         emit(s, EVENT_RANK_EXITED, 0, 1, 0);
         j = read_line(s);
@@ -209,21 +210,18 @@ TEST_WITH(set_up, tear_down, steps_and_lags_are_told)
         assert_int_equal(number(rank_of(j, 0, 1), "lag"), -99);
         assert_int_equal(number(rank_of(j, 0, 1), "step"), 17);
         assert_int_equal(number(j, "alive"), 2);
-        json_decref(j);
 }
 
-TEST_WITH(set_up, tear_down, a_sample_is_told)
+TEST_SETUP(a_sample_is_told)
 {
-        struct setup *s = *state;
         const json_t *r, *g;
-        json_t *j;
+        const json_t *j;
 
         start_ranks(s);
         take(s, 1000);
         take(s, 1000);
         j = read_line(s);
         assert_int_equal(number(rank_of(j, 0, 0), "busy_percent"), -99); /* two are too few */
-        json_decref(j);
         take(s, 1000);
         j = read_line(s);
         assert_true(json_real_value(json_object_get(host_of(j, 0), "cpu_percent")) > 12.2);
@@ -248,21 +246,18 @@ TEST_WITH(set_up, tear_down, a_sample_is_told)
         assert_int_equal(number(g, "memory_total_mib"), 81920);
         assert_int_equal(number(g, "watts"), 640);
         assert_int_equal(number(host_of(j, 1), "age_ms"), -99);
-        json_decref(j);
         top_state_forget(s->top);
         j = read_line(s);
         assert_int_equal(number(host_of(j, 0), "memory_mib"), -99);
         assert_string_equal(word(rank_of(j, 0, 0), "state"), "");
-        json_decref(j);
 }
 
 /* A number that the driver does not tell is left out. */
-TEST_WITH(set_up, tear_down, unknown_figures_of_a_gpu_are_left_out)
+TEST_SETUP(unknown_figures_of_a_gpu_are_left_out)
 {
-        struct setup *s = *state;
         struct sample m = { .interval_ms = 1000, .n_gpus = 1 };
         const json_t *g;
-        json_t *j;
+        const json_t *j;
 
         start_ranks(s);
         m.gpus = xcalloc(1, sizeof(*m.gpus));
@@ -272,15 +267,13 @@ TEST_WITH(set_up, tear_down, unknown_figures_of_a_gpu_are_left_out)
         g = json_array_get(json_object_get(host_of(j, 0), "gpus"), 0);
         assert_int_equal(json_object_size(g), 1);
         assert_int_equal(number(g, "memory_mib"), 0);
-        json_decref(j);
 }
 
 /* Whatever an agent says, the line is JSON, and no sum overflows. */
-TEST_WITH(set_up, tear_down, a_wild_sample_does_no_harm)
+TEST_SETUP(a_wild_sample_does_no_harm)
 {
-        struct setup *s = *state;
         struct sample m;
-        json_t *j;
+        const json_t *j;
 
         start_ranks(s);
         for (int letter = 1; letter < 256; letter++) {
@@ -296,14 +289,12 @@ TEST_WITH(set_up, tear_down, a_wild_sample_does_no_harm)
                 top_state_take(s->top, 0, &m);
                 j = read_line(s);
                 assert_true(strlen(word(rank_of(j, 0, 1), "state")) <= 1);
-                json_decref(j);
         }
 }
 
-TEST_WITH(set_up, tear_down, a_first_sample_has_no_rates)
+TEST_SETUP(a_first_sample_has_no_rates)
 {
-        struct setup *s = *state;
-        json_t *j;
+        const json_t *j;
 
         start_ranks(s);
         take(s, 0);
@@ -312,39 +303,32 @@ TEST_WITH(set_up, tear_down, a_first_sample_has_no_rates)
         assert_int_equal(number(host_of(j, 0), "in_kib"), -99);
         assert_int_equal(number(rank_of(j, 0, 0), "cpu_percent"), -99);
         assert_int_equal(number(rank_of(j, 0, 0), "memory_mib"), 100);
-        json_decref(j);
 }
 
-TEST_WITH(set_up, tear_down, the_time_since_the_last_step_is_told)
+TEST_SETUP(the_time_since_the_last_step_is_told)
 {
-        struct setup *s = *state;
-        json_t *j;
+        const json_t *j;
 
         start_ranks(s);
         rank_board_step(s->ranks, 0, 7, 50);
         j = read_line(s);
         assert_int_equal(number(j, "since_step_ms"), -99);
-        json_decref(j);
         emit(s, EVENT_RANK_PROGRESS, 0, 0, 7);
         j = read_line(s);
         assert_in_range(number(j, "since_step_ms"), 0, number(j, "us") / 1000);
         assert_int_equal(number(j, "step_ms"), 0);
-        json_decref(j);
         emit(s, EVENT_RANK_PROGRESS, 0, 0, 8);
         j = read_line(s);
         assert_true(number(j, "step_ms") >= 0);
-        json_decref(j);
 }
 
-TEST_WITH(set_up, tear_down, the_life_of_ranks_is_told)
+TEST_SETUP(the_life_of_ranks_is_told)
 {
-        struct setup *s = *state;
-        json_t *j;
+        const json_t *j;
 
         emit(s, EVENT_RUN_START, -1, -1, 3);
         j = read_line(s);
         assert_string_equal(word(rank_of(j, 0, 0), "life"), "not started");
-        json_decref(j);
         start_ranks(s);
         take(s, 1000);
         emit(s, EVENT_RANK_EXITED, 0, 0, -9);
@@ -358,31 +342,26 @@ TEST_WITH(set_up, tear_down, the_life_of_ranks_is_told)
         assert_string_equal(word(host_of(j, 1), "state"), "lost");
         assert_string_equal(word(host_of(j, 1), "host"), second_name);
         assert_int_equal(number(host_of(j, 0), "memory_mib"), 2048);
-        json_decref(j);
         emit(s, EVENT_NODE_LOST, 0, -1, 0);
         j = read_line(s);
         assert_string_equal(word(rank_of(j, 0, 1), "life"), "silent");
         assert_int_equal(number(host_of(j, 0), "memory_mib"), -99);
-        json_decref(j);
         emit(s, EVENT_RESTART, -1, -1, 1);
         j = read_line(s);
         assert_int_equal(number(j, "attempt"), 1);
         assert_string_equal(word(rank_of(j, 0, 0), "life"), "not started");
         assert_int_equal(number(host_of(j, 0), "memory_mib"), -99);
-        json_decref(j);
 }
 
-TEST_WITH(set_up, tear_down, silence_and_a_hang_are_told)
+TEST_SETUP(silence_and_a_hang_are_told)
 {
-        struct setup *s = *state;
-        json_t *j;
+        const json_t *j;
 
         start_ranks(s);
         j = read_line(s);
         assert_int_equal(number(j, "stalled_ms"), -99);
         assert_int_equal(number(host_of(j, 0), "silent_ms"), -99);
         assert_null(json_object_get(j, "hang"));
-        json_decref(j);
         s->hang_cause = "rank 1 on gpu001 sleeps";
         s->hang_ms = 61000;
         s->silent_ms = 4000;
@@ -391,23 +370,19 @@ TEST_WITH(set_up, tear_down, silence_and_a_hang_are_told)
         assert_string_equal(word(json_object_get(j, "hang"), "text"), "rank 1 on gpu001 sleeps");
         assert_int_equal(number(json_object_get(j, "hang"), "rank"), 1);
         assert_int_equal(number(host_of(j, 0), "silent_ms"), 4000);
-        json_decref(j);
 }
 
-TEST_WITH(set_up, tear_down, roles_that_wait_are_told)
+TEST_SETUP(roles_that_wait_are_told)
 {
-        struct setup *s = *state;
-        json_t *line;
+        const json_t *line;
 
         start_ranks(s);
         line = read_line(s);
         assert_null(json_object_get(line, "waits"));
-        json_decref(line);
         role_waits = true;
         line = read_line(s);
         assert_string_equal(json_string_value(json_object_get(
                                     json_array_get(json_object_get(line, "waits"), 0), "text")),
                             "role b waits for a");
-        json_decref(line);
         role_waits = false;
 }
