@@ -7,7 +7,6 @@
 #include "fuzz.h"
 
 #include <sodium.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "wire/noise/dial.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fuzz.h"
 
-#include <stdlib.h>
-
 #include "wire/frame.h"
 
 /* The first byte sets the size of the pieces in which the rest arrives. */

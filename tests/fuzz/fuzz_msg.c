@@ -5,7 +5,6 @@
  */
 #include "fuzz.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "wire/bind_msg.h"

@@ -8,7 +8,6 @@
 #include "fuzz.h"
 
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"

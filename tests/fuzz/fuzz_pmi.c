@@ -10,7 +10,6 @@
 #include "fuzz.h"
 
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "agent/pmi/pmi.h"

@@ -6,7 +6,6 @@
  */
 #include "fuzz.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "head/why/ras_text.h"

@@ -6,7 +6,6 @@
  */
 #include "order_agents.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/types.h>

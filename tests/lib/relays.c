@@ -186,13 +186,12 @@ static void must(int ret, const struct error *err)
 static void answer_below(void *ctx, const struct store_reply *reply)
 {
         struct node *node = ctx;
-        struct buf b = BUF_INIT;
+        CLEANUP(buf_finish) struct buf b = BUF_INIT;
         struct message *m;
 
         store_reply_encode(&b, reply);
         m = message_of(buf_data(&b), buf_len(&b));
         DL_APPEND(node->down, m);
-        buf_finish(&b);
 }
 
 void relays_hang_below(struct relays *rs, int node, int above)

@@ -154,7 +154,7 @@ static int find(struct line *l, bool netlink, struct sockdiag_owner *ret)
 static void finds_us(int listening, const char *at, int dialling, const char *to)
 {
         struct sockdiag_owner owner;
-        struct line l;
+        CLEANUP(line_close) struct line l;
 
         line_listen(&l, listening, at);
         l.far = dial(&l, dialling, to);
@@ -165,7 +165,6 @@ static void finds_us(int listening, const char *at, int dialling, const char *to
                 assert_int_equal(owner.uid, geteuid());
                 assert_true(owner.inode > 0);
         }
-        line_close(&l);
 }
 
 TEST(finds_the_owner_of_ipv4)
@@ -189,7 +188,7 @@ TEST(finds_the_owner_of_mapped_addresses)
 TEST(tells_another_user)
 {
         struct sockdiag_owner owner;
-        struct line l;
+        CLEANUP(line_close) struct line l;
 
         if (geteuid() != 0)
                 skip();
@@ -199,7 +198,6 @@ TEST(tells_another_user)
                 assert_int_equal(find(&l, netlink, &owner), 0);
                 assert_int_equal(owner.uid, NOBODY);
         }
-        line_close(&l);
 }
 
 /* The kernel says uid 0 of a socket that no process holds any more: for an agent of root's that
@@ -207,20 +205,19 @@ TEST(tells_another_user)
 TEST(one_who_has_left_is_nobody)
 {
         struct sockdiag_owner owner;
-        struct line l;
+        CLEANUP(line_close) struct line l;
 
         line_listen(&l, AF_INET, "127.0.0.1");
         line_by_child(&l, geteuid() ? geteuid() : NOBODY, true);
         for (int netlink = 0; netlink < 2; netlink++)
                 assert_int_equal(find(&l, netlink, &owner), -ENOENT);
-        line_close(&l);
 }
 
 /* Behind another machine's address there is no socket of ours, whatever listens on that port. */
 TEST(an_end_elsewhere_is_not_found)
 {
         struct sockdiag_owner owner;
-        struct line l;
+        CLEANUP(line_close) struct line l;
 
         line_listen(&l, AF_INET, "127.0.0.1");
         l.far = dial(&l, AF_INET, "127.0.0.1");
@@ -229,7 +226,6 @@ TEST(an_end_elsewhere_is_not_found)
         l.theirs = l.at;
         for (int netlink = 0; netlink < 2; netlink++)
                 assert_int_equal(find(&l, netlink, &owner), -ENOENT);
-        line_close(&l);
 }
 
 TEST(what_is_no_address_is_refused)
@@ -247,10 +243,10 @@ TEST(what_is_no_address_is_refused)
 
 static void lists_ports_of(struct line *l, int dialling, const char *to, bool netlink)
 {
-        struct sockdiag_conns conns = SOCKDIAG_CONNS_INIT;
+        CLEANUP(sockdiag_conns_finish) struct sockdiag_conns conns = SOCKDIAG_CONNS_INIT;
         struct sockaddr_storage target;
         uint32_t ports[4];
-        struct sockdiag d;
+        CLEANUP(sockdiag_close) struct sockdiag d;
         struct error err;
 
         address(&target, dialling, to, sockdiag_port(sa(&l->at)));
@@ -261,8 +257,6 @@ static void lists_ports_of(struct line *l, int dialling, const char *to, bool ne
         assert_int_equal(sockdiag_ports_of(&conns, getpid(), ports, 4), 1);
         assert_int_equal(ports[0], conns.v[0].port);
         assert_int_equal(sockdiag_ports_of(&conns, getpid(), ports, 0), 0);
-        sockdiag_conns_finish(&conns);
-        sockdiag_close(&d);
 }
 
 TEST(lists_ports_of_processes)
@@ -298,7 +292,7 @@ TEST(a_childs_port_is_its_parents_too)
         struct sockdiag d;
         struct error err;
         uint32_t ports[4];
-        struct line l;
+        CLEANUP(line_close) struct line l;
 
         line_listen(&l, AF_INET, "127.0.0.1");
         line_by_child(&l, geteuid(), false);
@@ -313,17 +307,16 @@ TEST(a_childs_port_is_its_parents_too)
                 sockdiag_conns_finish(&conns);
                 sockdiag_close(&d);
         }
-        line_close(&l);
 }
 
 /* Netlink is there but fails, as in a sandbox that filters it: /proc is read after all. */
 TEST(a_failing_netlink_is_replaced_by_proc)
 {
-        struct sockdiag_conns conns = SOCKDIAG_CONNS_INIT;
+        CLEANUP(sockdiag_conns_finish) struct sockdiag_conns conns = SOCKDIAG_CONNS_INIT;
         struct sockdiag_owner owner = { 0 };
-        struct sockdiag d = SOCKDIAG_INIT;
+        CLEANUP(sockdiag_close) struct sockdiag d = SOCKDIAG_INIT;
         struct error err;
-        struct line l;
+        CLEANUP(line_close) struct line l;
 
         line_listen(&l, AF_INET6, "::");
         l.far = dial(&l, AF_INET, "127.0.0.1");
@@ -335,9 +328,6 @@ TEST(a_failing_netlink_is_replaced_by_proc)
         assert_int_equal(conns.n, 1);
         assert_int_equal(conns.v[0].port, sockdiag_port(sa(&l.theirs)));
         assert_int_equal(conns.v[0].owner.inode, owner.inode);
-        sockdiag_conns_finish(&conns);
-        sockdiag_close(&d);
-        line_close(&l);
 }
 
 /* Each connection is listed once, and others of the same address are not. */
@@ -373,7 +363,7 @@ TEST(the_other_end_of_a_socket_is_named)
 {
         char want[64], got[64];
         struct stat st;
-        struct line l;
+        CLEANUP(line_close) struct line l;
 
         line_listen(&l, AF_INET, "127.0.0.1");
         l.far = dial(&l, AF_INET, "127.0.0.1");
@@ -384,5 +374,4 @@ TEST(the_other_end_of_a_socket_is_named)
         assert_string_equal(got, want);
         assert_int_equal(fstat(l.listener, &st), 0);
         assert_false(sockdiag_peer(getpid(), st.st_ino, got, sizeof(got)));
-        line_close(&l);
 }

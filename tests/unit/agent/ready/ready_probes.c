@@ -29,7 +29,7 @@ TEST(a_port_is_a_number_or_a_name_of_the_rank)
         struct launch_ready by_number = { READY_TCP, false, NULL, (char *)"" };
         struct sockaddr_in at = { .sin_family = AF_INET,
                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        CLEANUP(fd_closep) int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         CLEANUP(strv_finish) struct strv env = STRV_INIT;
         socklen_t len = sizeof(at);
         struct ready_probes *p;
@@ -63,5 +63,4 @@ TEST(a_port_is_a_number_or_a_name_of_the_rank)
         uv_run(&loop, UV_RUN_DEFAULT);
         assert_int_equal(ready_bits, 6);
         assert_int_equal(uv_loop_close(&loop), 0);
-        fd_close(fd);
 }

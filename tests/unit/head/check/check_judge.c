@@ -463,7 +463,7 @@ TEST_WITH(NULL, drop_nodes, the_table_folds_hosts_and_names_what_differs)
 
 TEST_WITH(NULL, drop_nodes, five_hundred_nodes_fit_one_screen)
 {
-        char *text;
+        CLEANUP(free_textp) char *text = NULL;
         size_t rows = 0;
 
         make_nodes(NODES_MAX);
@@ -483,7 +483,6 @@ TEST_WITH(NULL, drop_nodes, five_hundred_nodes_fit_one_screen)
                 rows += *p == '\n';
         if (rows > 50)
                 fail_msg("%zu rows:\n%s", rows, text);
-        free(text);
 }
 
 TEST_WITH(NULL, drop_nodes, the_json_has_the_promised_names)

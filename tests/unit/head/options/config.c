@@ -351,7 +351,7 @@ TEST(broken_lines_are_all_told)
 
 TEST_WITH(make_home, remove_home, the_table_tells_origins_and_hides_secrets)
 {
-        char *text = NULL;
+        CLEANUP(free_textp) char *text = NULL;
         size_t len = 0;
         FILE *f = open_memstream(&text, &len);
 
@@ -363,5 +363,4 @@ TEST_WITH(make_home, remove_home, the_table_tells_origins_and_hides_secrets)
         assert_non_null(strstr(text, "instead of 1,"));
         assert_non_null(strstr(text, "MY_TOKEN=***"));
         assert_null(strstr(text, "hush"));
-        free(text);
 }
