@@ -10,8 +10,8 @@
  * A TEST needs no list: the main() of unit_main.c runs all tests of the file in their order. Its
  * body has @state of cmocka. TEST_WITH names a function that runs before the test, and one that
  * runs after it; NULL is none. TEST_OF declares, besides, what the first leaves in *state: such as
- * struct world *w. A file with something to do once, before or after all tests, has a main() of its
- * own that calls unit_run().
+ * struct world *w. A file with something to do once, before or after all tests, has UNIT_MAIN, or
+ * a main() of its own that calls unit_run().
  *
  * The header includes cmocka.h with all that it needs, and what nearly every test includes.
  */
@@ -30,6 +30,12 @@
 
 /* Runs all tests of the file between two functions, which may be NULL; returns what main() does. */
 int unit_run(CMFixtureFunction set_up_all, CMFixtureFunction tear_down_all);
+
+#define UNIT_MAIN(set_up_all, tear_down_all)                                                       \
+        int main(void)                                                                             \
+        {                                                                                          \
+                return unit_run(set_up_all, tear_down_all);                                        \
+        }
 
 /* Adds a test in front of those of later lines; for TEST alone. */
 void unit_add(int line, struct CMUnitTest test);

@@ -284,7 +284,4 @@ static int become_subreaper(void **state UNUSED)
         return contain_begin(NULL);
 }
 
-int main(void)
-{
-        return unit_run(become_subreaper, NULL);
-}
+UNIT_MAIN(become_subreaper, NULL)

@@ -288,7 +288,4 @@ TEST(commands_of_other_tools_lead_here)
         }
 }
 
-int main(void)
-{
-        return unit_run(no_settings, NULL);
-}
+UNIT_MAIN(no_settings, NULL)

@@ -681,10 +681,7 @@ TEST(short_help_fits_on_a_screen_and_names_all_commands_and_real_options)
         free(help);
 }
 
-int main(void)
-{
-        return unit_run(no_settings, NULL);
-}
+UNIT_MAIN(no_settings, NULL)
 
 /* Returns whether a field has memory of its own, and fills it. */
 static bool fill_field(struct options *to, const struct option_field *field)

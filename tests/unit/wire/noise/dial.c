@@ -149,7 +149,4 @@ static int finish_wire(void **state UNUSED)
         return 0;
 }
 
-int main(void)
-{
-        return unit_run(setup_sodium, finish_wire);
-}
+UNIT_MAIN(setup_sodium, finish_wire)

@@ -182,7 +182,4 @@ static int setup_sodium(void **state UNUSED)
         return sodium_init() < 0;
 }
 
-int main(void)
-{
-        return unit_run(setup_sodium, NULL);
-}
+UNIT_MAIN(setup_sodium, NULL)
