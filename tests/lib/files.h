@@ -4,9 +4,11 @@
  */
 #pragma once
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "base/fd.h"
 #include "base/memory.h"
 #include "lib/unit.h"
 
@@ -49,4 +51,22 @@ static inline int remove_tree(const char *path)
         CLEANUP(free_textp) char *command = xasprintf("rm -rf '%s'", path);
 
         return system(command);
+}
+
+/* An empty folder for the tests of a file, and its descriptor: of fixtures that fit unit_run(). */
+UNUSED static char scratch[] = "/tmp/hntest-XXXXXX";
+UNUSED static int scratch_fd = -1;
+
+static inline int make_scratch(void **state UNUSED)
+{
+        strcpy(scratch + sizeof(scratch) - sizeof("XXXXXX"), "XXXXXX");
+        assert_non_null(mkdtemp(scratch));
+        scratch_fd = open(scratch, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        return scratch_fd < 0 ? -1 : 0;
+}
+
+static inline int remove_scratch(void **state UNUSED)
+{
+        fd_close(scratch_fd);
+        return remove_tree(scratch);
 }

@@ -15,24 +15,10 @@
 #include "lib/files.h"
 #include "lib/unit.h"
 
-static char root[] = "/tmp/machine_check-XXXXXX";
-
-static int make_root(void **state UNUSED)
-{
-        strcpy(root, "/tmp/machine_check-XXXXXX");
-        assert_non_null(mkdtemp(root));
-        return 0;
-}
-
-static int drop_root(void **state UNUSED)
-{
-        return remove_tree(root);
-}
-
-/* Writes a file below the root, and makes its folders. */
+/* Writes a file below the scratch, and makes its folders. */
 static void put(const char *path, const char *text)
 {
-        CLEANUP(free_textp) char *file = xasprintf("%s%s", root, path);
+        CLEANUP(free_textp) char *file = xasprintf("%s%s", scratch, path);
 
         make_folders_of(file);
         write_file(file, text);
@@ -51,7 +37,7 @@ static void expect(const char *name, const char *value)
 {
         CLEANUP(checked_finish) struct checked m = { 0 };
 
-        machine_check(&m, root);
+        machine_check(&m, scratch);
         assert_string_equal(get(&m, name)->value, value);
         assert_string_equal(get(&m, name)->problem, "");
 }
@@ -65,19 +51,19 @@ static _Noreturn void expect_no_room(void)
 
         if (getuid() == 0 && setuid(NOBODY) < 0)
                 _exit(2);
-        machine_check(&m, root);
+        machine_check(&m, scratch);
         _exit(strcmp(get(&m, "tmp.free")->value, "0") != 0);
 }
 
-TEST_WITH(make_root, drop_root, a_folder_that_the_user_cannot_write_has_no_room)
+TEST_WITH(make_scratch, remove_scratch, a_folder_that_the_user_cannot_write_has_no_room)
 {
         CLEANUP(free_textp) char *folder = NULL;
         int status;
         pid_t pid;
 
         put("/tmp/x", "");
-        folder = xasprintf("%s/tmp", root);
-        assert_int_equal(chmod(root, 0755), 0);
+        folder = xasprintf("%s/tmp", scratch);
+        assert_int_equal(chmod(scratch, 0755), 0);
         assert_int_equal(chmod(folder, 0555), 0);
         pid = fork();
         if (!pid)
@@ -88,7 +74,7 @@ TEST_WITH(make_root, drop_root, a_folder_that_the_user_cannot_write_has_no_room)
         assert_int_equal(chmod(folder, 0755), 0);
 }
 
-TEST_WITH(make_root, drop_root, quotas_of_version_2_are_the_least_up_to_the_root)
+TEST_WITH(make_scratch, remove_scratch, quotas_of_version_2_are_the_least_up_to_the_root)
 {
         put("/proc/self/cgroup", "0::/slurm/job_7/step_0\n");
         expect("cpu.quota", "none");
@@ -105,7 +91,7 @@ TEST_WITH(make_root, drop_root, quotas_of_version_2_are_the_least_up_to_the_root
         expect("limit.processes", "512");
 }
 
-TEST_WITH(make_root, drop_root, quotas_of_version_1_are_found_by_their_controllers)
+TEST_WITH(make_scratch, remove_scratch, quotas_of_version_1_are_found_by_their_controllers)
 {
         put("/proc/self/cgroup",
             "5:cpu,cpuacct:/docker/abc\n3:memory:/docker/abc\n1:name=systemd:/docker/abc\n0::/\n");
@@ -120,7 +106,7 @@ TEST_WITH(make_root, drop_root, quotas_of_version_1_are_found_by_their_controlle
         expect("memory.quota", "2147483648");
 }
 
-TEST_WITH(make_root, drop_root, pages_and_kernel_are_read)
+TEST_WITH(make_scratch, remove_scratch, pages_and_kernel_are_read)
 {
         put("/sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
         put("/proc/meminfo", "MemTotal: 8 kB\nHugePages_Total:      16\nHugepagesize:  2048 kB\n");
@@ -128,20 +114,19 @@ TEST_WITH(make_root, drop_root, pages_and_kernel_are_read)
         expect("hugepages", "33554432");
 }
 
-TEST_WITH(make_root, drop_root, what_cannot_be_read_is_a_problem)
+TEST_WITH(make_scratch, remove_scratch, what_cannot_be_read_is_a_problem)
 {
         static const char *const names[] = { "thp",      "hugepages", "cpu.quota", "memory.quota",
                                              "shm.size", "shm.free",  "tmp.free" };
-        struct checked m = { 0 };
+        CLEANUP(checked_finish) struct checked m = { 0 };
 
-        machine_check(&m, root);
+        machine_check(&m, scratch);
         for (size_t i = 0; i < ARRAY_SIZE(names); i++)
                 if (*get(&m, names[i])->value || !*get(&m, names[i])->problem)
                         fail_msg("%s: %s", names[i], get(&m, names[i])->value);
-        checked_finish(&m);
 }
 
-TEST_WITH(make_root, drop_root, infiniband_ports_are_counted_with_their_errors)
+TEST_WITH(make_scratch, remove_scratch, infiniband_ports_are_counted_with_their_errors)
 {
         expect("ib.ports", "none");
         put("/sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
@@ -159,22 +144,21 @@ TEST_WITH(make_root, drop_root, infiniband_ports_are_counted_with_their_errors)
         expect("ib.ports", "2 of 2 active, different rates");
 }
 
-TEST_WITH(make_root, drop_root, the_version_of_the_driver_is_read_from_either_file)
+TEST_WITH(make_scratch, remove_scratch, the_version_of_the_driver_is_read_from_either_file)
 {
-        struct checked m = { 0 };
+        CLEANUP(checked_finish) struct checked m = { 0 };
 
-        gpu_check(&m, root);
+        gpu_check(&m, scratch);
         assert_string_equal(get(&m, "gpu.driver")->value, "none");
         checked_finish(&m);
         put("/proc/driver/nvidia/version",
             "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.86.15  Release Build\n");
-        gpu_check(&m, root);
+        gpu_check(&m, scratch);
         assert_string_equal(get(&m, "gpu.driver")->value, "570.86.15");
         checked_finish(&m);
         put("/sys/module/nvidia/version", "575.57.08\n");
-        gpu_check(&m, root);
+        gpu_check(&m, scratch);
         assert_string_equal(get(&m, "gpu.driver")->value, "575.57.08");
-        checked_finish(&m);
 }
 
 TEST(processes_and_errors_of_gpus_are_told_with_the_largest)
@@ -183,7 +167,7 @@ TEST(processes_and_errors_of_gpus_are_told_with_the_largest)
         CLEANUP(checked_finish) struct checked m = { 0 };
 
         memset(h.ecc, 0xff, sizeof(h.ecc));
-        gpu_check_holders(&m, &h, false, root);
+        gpu_check_holders(&m, &h, false, scratch);
         assert_string_equal(get(&m, "gpu.processes")->value, "0");
         assert_string_equal(get(&m, "gpu.ecc")->value, "");
         assert_string_equal(get(&m, "gpu.ecc")->problem, "the driver counts no ECC errors");
@@ -192,23 +176,23 @@ TEST(processes_and_errors_of_gpus_are_told_with_the_largest)
         h.v[0] = (struct gpu_holder){ .gpu = 0, .pid = 7, .memory_mib = GPU_RECORD_UNKNOWN };
         h.v[1] = (struct gpu_holder){ .gpu = 3, .pid = 8, .memory_mib = 71680 };
         h.ecc[0] = 0;
-        gpu_check_holders(&m, &h, false, root);
+        gpu_check_holders(&m, &h, false, scratch);
         assert_string_equal(get(&m, "gpu.processes")->value, "2 (pid 8: 71680 MiB of GPU 3)");
         assert_string_equal(get(&m, "gpu.ecc")->value, "0");
         checked_finish(&m);
         h.ecc[2] = 4;
-        gpu_check_holders(&m, &h, false, root);
+        gpu_check_holders(&m, &h, false, scratch);
         assert_string_equal(get(&m, "gpu.ecc")->value, "4 (4 of GPU 2)");
 }
 
-TEST_WITH(make_root, drop_root, the_health_of_gpus_is_told_by_the_worst)
+TEST_WITH(make_scratch, remove_scratch, the_health_of_gpus_is_told_by_the_worst)
 {
         struct gpu_holders h = { .mark = GPU_RECORD_MARK };
-        struct checked m = { 0 };
+        CLEANUP(checked_finish) struct checked m = { 0 };
 
         memset(h.fabric, 0xff, sizeof(h.fabric)); /* not known */
         memset(h.remap, GPU_HEALTH_UNKNOWN, sizeof(h.remap));
-        gpu_check_holders(&m, &h, false, root);
+        gpu_check_holders(&m, &h, false, scratch);
         assert_string_equal(get(&m, "gpu.remap")->problem,
                             "the driver remaps no rows of these GPUs");
         assert_string_equal(get(&m, "gpu.fabric")->problem,
@@ -219,7 +203,7 @@ TEST_WITH(make_root, drop_root, the_health_of_gpus_is_told_by_the_worst)
         h.remap[0] = h.remap[1] = GPU_REMAP_NONE;
         h.fabric[0] = (struct gpu_fabric){ .state = GPU_FABRIC_COMPLETED };
         h.fabric[1] = (struct gpu_fabric){ { 7 }, .state = GPU_FABRIC_COMPLETED };
-        gpu_check_holders(&m, &h, false, root);
+        gpu_check_holders(&m, &h, false, scratch);
         assert_string_equal(get(&m, "gpu.remap")->value, "none");
         assert_string_equal(get(&m, "gpu.fabric")->value, "ready");
         assert_string_equal(get(&m, "gpu.imex")->value, "none");
@@ -228,12 +212,11 @@ TEST_WITH(make_root, drop_root, the_health_of_gpus_is_told_by_the_worst)
         put("/dev/nvidia-caps-imex-channels/channel2", "");
         h.remap[1] = GPU_REMAP_PENDING;
         h.fabric[0].state = GPU_FABRIC_IN_PROGRESS;
-        gpu_check_holders(&m, &h, false, root);
+        gpu_check_holders(&m, &h, false, scratch);
         assert_string_equal(get(&m, "gpu.remap")->value, "pending (GPU 1)");
         assert_string_equal(get(&m, "gpu.fabric")->value, "in progress (GPU 0)");
         assert_string_equal(get(&m, "gpu.imex")->value, "channel2");
         assert_string_equal(get(&m, "gpu.imex.daemon")->value, "");
-        checked_finish(&m);
 }
 
 /* Returns the fact about the daemon, lent until the next call. @named: outside of containers. */
@@ -246,13 +229,14 @@ static const struct check_fact *look_for_daemon(bool named)
         memset(h.ecc, 0xff, sizeof(h.ecc));
         memset(h.fabric, 0xff, sizeof(h.fabric));
         h.fabric[0] = (struct gpu_fabric){ { 7 }, .state = GPU_FABRIC_COMPLETED };
-        gpu_check_holders(&m, &h, named, root);
+        gpu_check_holders(&m, &h, named, scratch);
         found = *get(&m, "gpu.imex.daemon");
         checked_finish(&m);
         return &found;
 }
 
-TEST_WITH(make_root, drop_root, the_imex_daemon_is_found_by_its_name_where_processes_are_seen)
+TEST_WITH(make_scratch, remove_scratch,
+          the_imex_daemon_is_found_by_its_name_where_processes_are_seen)
 {
         static const char unseen[] = "processes of root are not seen from here";
 
@@ -275,7 +259,7 @@ static const char *look(enum check_path_kind kind, char *path)
         struct check_path one = { .name = "x",
                                   .kind = (uint8_t)kind,
                                   .path = path,
-                                  .cwd = root,
+                                  .cwd = scratch,
                                   .search = (char[]){ "nowhere:bin" } };
         struct check_order o = { .paths = &one, .n_paths = 1 };
         struct checked m = { 0 };
@@ -286,14 +270,14 @@ static const char *look(enum check_path_kind kind, char *path)
         return value;
 }
 
-TEST_WITH(make_root, drop_root, paths_are_there_with_contents_or_told)
+TEST_WITH(make_scratch, remove_scratch, paths_are_there_with_contents_or_told)
 {
         CLEANUP(free_textp) char *program = NULL;
         char first[CHECK_VALUE];
 
         put("/bin/a.out", "#!/bin/sh\n");
-        program = xasprintf("%s/bin/a.out", root);
-        assert_string_equal(look(CHECK_FOLDER, root), "there");
+        program = xasprintf("%s/bin/a.out", scratch);
+        assert_string_equal(look(CHECK_FOLDER, scratch), "there");
         assert_string_equal(look(CHECK_FOLDER, (char[]){ "bin" }), "there");
         assert_string_equal(look(CHECK_FOLDER, (char[]){ "gone" }), "missing");
         assert_string_equal(look(CHECK_FOLDER, program), "no folder");
@@ -311,13 +295,13 @@ TEST_WITH(make_root, drop_root, paths_are_there_with_contents_or_told)
         assert_string_equal(look(CHECK_FILE, (char[]){ "gone" }), "missing");
 }
 
-TEST_WITH(make_root, drop_root, a_large_file_is_compared_at_both_ends)
+TEST_WITH(make_scratch, remove_scratch, a_large_file_is_compared_at_both_ends)
 {
         CLEANUP(free_textp) char *path = NULL;
         char first[CHECK_VALUE];
         FILE *f;
 
-        path = xasprintf("%s/large", root);
+        path = xasprintf("%s/large", scratch);
         f = fopen(path, "w");
         assert_non_null(f);
         assert_int_equal(ftruncate(fileno(f), PATH_CHECK_WHOLE + 1000), 0);
@@ -329,20 +313,20 @@ TEST_WITH(make_root, drop_root, a_large_file_is_compared_at_both_ends)
         fclose(f);
 }
 
-TEST_WITH(make_root, drop_root, a_folder_without_an_agent_is_a_leftover)
+TEST_WITH(make_scratch, remove_scratch, a_folder_without_an_agent_is_a_leftover)
 {
         struct sockaddr_un addr = { .sun_family = AF_UNIX };
         int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
         put("/hnlaunch-abcdef/known-0", "");
         put("/hnlaunch-0123/store", "");
-        assert_int_equal(leftovers_count_folders(root), 0);
-        snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/hnlaunch-abcdef/store", root);
+        assert_int_equal(leftovers_count_folders(scratch), 0);
+        snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/hnlaunch-abcdef/store", scratch);
         assert_int_equal(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
         assert_int_equal(listen(fd, 1), 0);
-        assert_int_equal(leftovers_count_folders(root), 0);
+        assert_int_equal(leftovers_count_folders(scratch), 0);
         assert_true(leftovers_is_served(addr.sun_path));
         close(fd);
-        assert_int_equal(leftovers_count_folders(root), 1);
+        assert_int_equal(leftovers_count_folders(scratch), 1);
         assert_false(leftovers_is_served(addr.sun_path));
 }

@@ -9,11 +9,9 @@
 #include "lib/files.h"
 #include "lib/unit.h"
 
-static char root[] = "/tmp/hntest-versions.XXXXXX";
-
 static void put_bytes_in(const char *path, const char *text, size_t len)
 {
-        CLEANUP(free_textp) char *file = xasprintf("%s/%s", root, path);
+        CLEANUP(free_textp) char *file = xasprintf("%s/%s", scratch, path);
 
         make_folders_of(file);
         write_bytes(file, "w", text, len);
@@ -24,10 +22,10 @@ static void put_bytes_in(const char *path, const char *text, size_t len)
 
 /* base/ has Python 3.11.2 with torch 2.6.0, venv/ another torch; "shared/" has the version in
  * libpython, "bare/" nowhere. */
-static int set_up(void **state UNUSED)
+static int set_up(void **state)
 {
-        assert_non_null(mkdtemp(root));
-        assert_int_equal(chdir(root), 0);
+        assert_int_equal(make_scratch(state), 0);
+        assert_int_equal(chdir(scratch), 0);
         PUT("base/bin/python3.11", "\177ELF 3.11.0\0x3.11.9\0007\0003.11.2\0003.11.3\0");
         PUT("base/lib/python3.11/site-packages/torch/version.py",
             "from typing import Optional\n\n__all__ = ['__version__', 'cuda']\n"
@@ -51,12 +49,10 @@ static int set_up(void **state UNUSED)
         return 0;
 }
 
-static int tear_down(void **state UNUSED)
+static int tear_down(void **state)
 {
-        CLEANUP(free_textp) char *command = xasprintf("rm -r %s", root);
-
         assert_int_equal(chdir("/"), 0);
-        return system(command);
+        return remove_scratch(state);
 }
 
 static struct checked m;
@@ -64,10 +60,10 @@ static struct checked m;
 /* Finds the versions of @line, words with blanks, with @path as PATH below the root. */
 static void look(const char *line, const char *path, const char *plugin, uint32_t number)
 {
-        struct check_program p = { .number = number, .cwd = root };
+        struct check_program p = { .number = number, .cwd = scratch };
         struct check_order o = { .programs = &p, .n_programs = 1 };
         CLEANUP(free_textp) char *words = xstrdup(line);
-        CLEANUP(free_textp) char *search = xasprintf("%s/%s", root, path);
+        CLEANUP(free_textp) char *search = xasprintf("%s/%s", scratch, path);
         char *rest = words, *word;
 
         while ((word = strsep(&rest, " ")))
@@ -144,7 +140,7 @@ TEST(python_may_stand_behind_other_programs)
 
 TEST(the_plug_in_is_the_one_that_the_variable_names)
 {
-        CLEANUP(free_textp) char *path = xasprintf("%s/plugin/libnccl-net-ofi.so", root);
+        CLEANUP(free_textp) char *path = xasprintf("%s/plugin/libnccl-net-ofi.so", scratch);
         char first[CHECK_VALUE];
 
         look("python3", "base/bin", path, 0);
@@ -161,7 +157,4 @@ TEST(the_plug_in_is_the_one_that_the_variable_names)
         checked_finish(&m);
 }
 
-int main(void)
-{
-        return unit_run(set_up, tear_down);
-}
+UNIT_MAIN(set_up, tear_down)

@@ -10,34 +10,31 @@
 #include "lib/files.h"
 #include "lib/unit.h"
 
-static char folder[64];
-
 /* As the driver writes it. */
 static void add_gpu(const char *pci, const char *name, const char *uuid, int minor, bool has_node)
 {
         char path[128], text[512];
 
-        snprintf(path, sizeof(path), "%s/gpus/%s", folder, pci);
+        snprintf(path, sizeof(path), "%s/gpus/%s", scratch, pci);
         assert_int_equal(mkdir(path, 0700), 0);
-        snprintf(path, sizeof(path), "%s/gpus/%s/information", folder, pci);
+        snprintf(path, sizeof(path), "%s/gpus/%s/information", scratch, pci);
         snprintf(text, sizeof(text),
                  "Model: \t\t %s\nIRQ:   \t\t 271\nGPU UUID: \t %s\nVideo BIOS: \t "
                  "96.00.74.00.01\nBus Type: \t PCIe\nDMA Size: \t 52 bits\nBus Location: \t "
                  "%s\nDevice Minor: \t %d\nGPU Firmware: \t 550.90\nGPU Excluded:\t No\n",
                  name, uuid, pci, minor);
         write_file(path, text);
-        snprintf(path, sizeof(path), "%s/nvidia%d", folder, minor);
+        snprintf(path, sizeof(path), "%s/nvidia%d", scratch, minor);
         if (has_node)
                 write_file(path, "");
 }
 
-static int make_node(void **state UNUSED)
+static int make_node(void **state)
 {
         char path[128];
 
-        strcpy(folder, "/tmp/test_inventory.XXXXXX");
-        assert_non_null(mkdtemp(folder));
-        snprintf(path, sizeof(path), "%s/gpus", folder);
+        assert_int_equal(make_scratch(state), 0);
+        snprintf(path, sizeof(path), "%s/gpus", scratch);
         assert_int_equal(mkdir(path, 0700), 0);
         add_gpu("0000:c9:00.0", "NVIDIA H100 80GB HBM3", "GPU-cccc", 0, true);
         add_gpu("0000:1b:00.0", "NVIDIA A100-SXM4-40GB", "GPU-aaaa", 3, true);
@@ -46,17 +43,12 @@ static int make_node(void **state UNUSED)
         return 0;
 }
 
-static int remove_node(void **state UNUSED)
-{
-        return remove_tree(folder);
-}
-
 static void read_node(struct gpu_list *h)
 {
         char gpus[128], nodes[128];
 
-        snprintf(gpus, sizeof(gpus), "%s/gpus", folder);
-        snprintf(nodes, sizeof(nodes), "%s/nvidia", folder);
+        snprintf(gpus, sizeof(gpus), "%s/gpus", scratch);
+        snprintf(nodes, sizeof(nodes), "%s/nvidia", scratch);
         *h = (struct gpu_list){ 0 };
         inventory_read_gpus(h, gpus, nodes);
 }
@@ -81,11 +73,11 @@ static void add_kfd_node(int number, const char *properties)
 {
         char path[128];
 
-        snprintf(path, sizeof(path), "%s/kfd", folder);
+        snprintf(path, sizeof(path), "%s/kfd", scratch);
         mkdir(path, 0700);
-        snprintf(path, sizeof(path), "%s/kfd/%d", folder, number);
+        snprintf(path, sizeof(path), "%s/kfd/%d", scratch, number);
         assert_int_equal(mkdir(path, 0700), 0);
-        snprintf(path, sizeof(path), "%s/kfd/%d/properties", folder, number);
+        snprintf(path, sizeof(path), "%s/kfd/%d/properties", scratch, number);
         write_file(path, properties);
 }
 
@@ -101,11 +93,11 @@ TEST(devices_of_amd_count_in_the_order_of_hip)
                         "gfx_target_version 90402\nunique_id 16177178000000000000\n");
         add_kfd_node(3, "simd_count 1216\nlocation_id 9984\ndrm_render_minor 130\n");
         for (int minor = 128; minor < 130; minor++) {
-                snprintf(path, sizeof(path), "%s/render%d", folder, minor);
+                snprintf(path, sizeof(path), "%s/render%d", scratch, minor);
                 write_file(path, "");
         }
-        snprintf(path, sizeof(path), "%s/kfd", folder);
-        snprintf(nodes, sizeof(nodes), "%s/render", folder);
+        snprintf(path, sizeof(path), "%s/kfd", scratch);
+        snprintf(nodes, sizeof(nodes), "%s/render", scratch);
         inventory_read_amd_gpus(&h, path, nodes);
         assert_int_equal(h.n, 2);                            /* the third has no device node */
         assert_string_equal(h.v[0].address, "0000:23:00.0"); /* upper bits: a partition */
@@ -163,7 +155,7 @@ TEST(devices_of_a_fabric_are_counted)
         char path[128];
 
         assert_int_equal(inventory_count_devices("/nowhere"), 0);
-        snprintf(path, sizeof(path), "%s/gpus", folder);
+        snprintf(path, sizeof(path), "%s/gpus", scratch);
         assert_int_equal(inventory_count_devices(path), 4);
 }
 
@@ -284,7 +276,4 @@ TEST(the_login_environment_loses_its_session)
         assert_int_equal(env.n, 3);
 }
 
-int main(void)
-{
-        return unit_run(make_node, remove_node);
-}
+UNIT_MAIN(make_node, remove_scratch)

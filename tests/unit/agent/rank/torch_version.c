@@ -9,8 +9,6 @@
 #include "lib/files.h"
 #include "lib/unit.h"
 
-static char root[] = "/tmp/hntest-torch.XXXXXX";
-
 static void put_file(const char *path, const char *text)
 {
         make_folders_of(path);
@@ -20,10 +18,10 @@ static void put_file(const char *path, const char *text)
 
 /* An installation in base/, whose python3 leads to python3.11; venv/ and open/ are environments of
  * it, open/ with its packages. */
-static int set_up(void **state UNUSED)
+static int set_up(void **state)
 {
-        assert_non_null(mkdtemp(root));
-        assert_int_equal(chdir(root), 0);
+        assert_int_equal(make_scratch(state), 0);
+        assert_int_equal(chdir(scratch), 0);
         put_file("base/bin/python3.11", "");
         put_file("base/lib/python3.11/site-packages/torch/version.py",
                  "from typing import Optional\n\n__all__ = ['__version__', 'debug']\n"
@@ -49,19 +47,16 @@ static int set_up(void **state UNUSED)
         return 0;
 }
 
-static int tear_down(void **state UNUSED)
+static int tear_down(void **state)
 {
-        char command[64];
-
         assert_int_equal(chdir("/"), 0);
-        snprintf(command, sizeof(command), "rm -r %s", root);
-        return system(command);
+        return remove_scratch(state);
 }
 
 static unsigned find(const char *program, const char *const *env)
 {
         return torch_version_find((char *const[]){ (char *)program, NULL }, (char *const *)env,
-                                  root);
+                                  scratch);
 }
 
 #define ENV(...)                                                                                   \
@@ -74,7 +69,7 @@ TEST(the_interpreter_is_the_program)
 {
         char absolute[PATH_MAX];
 
-        snprintf(absolute, sizeof(absolute), "%s/venv/bin/python3", root);
+        snprintf(absolute, sizeof(absolute), "%s/venv/bin/python3", scratch);
         assert_int_equal(find(absolute, ENV("PATH=/bin")), 215);
         assert_int_equal(find("venv/bin/python3", ENV("PATH=/bin")), 215);
         assert_int_equal(find("base/bin/python3", ENV("PATH=/bin")), 206);
@@ -108,14 +103,14 @@ TEST(ranks_read_what_the_first_found)
         torch_note_wait(n, 1); /* nobody looks */
         pid = fork();
         if (!pid)
-                _exit(torch_note_find(n, argv, env, root) == 215 ? 0 : 1);
+                _exit(torch_note_find(n, argv, env, scratch) == 215 ? 0 : 1);
         assert_true(pid > 0);
         while (!n->state)
                 torch_note_wait(n, 1000);
         assert_int_equal(waitpid(pid, &status, 0), pid);
         assert_int_equal(status, 0);
-        assert_int_equal(torch_note_find(n, elsewhere, env, root), 215);
-        assert_int_equal(torch_note_find(NULL, elsewhere, env, root), 206);
+        assert_int_equal(torch_note_find(n, elsewhere, env, scratch), 215);
+        assert_int_equal(torch_note_find(NULL, elsewhere, env, scratch), 206);
         torch_note_unmap(n);
         torch_note_unmap(NULL);
 }
@@ -124,7 +119,7 @@ TEST(the_interpreter_of_a_script)
 {
         char text[PATH_MAX + 32];
 
-        snprintf(text, sizeof(text), "#!%s/venv/bin/python3 -u\nimport torch\n", root);
+        snprintf(text, sizeof(text), "#!%s/venv/bin/python3 -u\nimport torch\n", scratch);
         put_file("./tool", text);
         assert_int_equal(find("./tool", ENV("PATH=base/bin")), 215);
         put_file("bin/tool", "#! /usr/bin/env python3\n");
@@ -163,7 +158,4 @@ TEST(files_may_be_anything)
         assert_int_equal(find("", ENV("PATH=/nowhere")), 0);
 }
 
-int main(void)
-{
-        return unit_run(set_up, tear_down);
-}
+UNIT_MAIN(set_up, tear_down)

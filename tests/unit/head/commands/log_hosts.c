@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <fcntl.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "base/memory.h"
 #include "head/commands/log_hosts.h"
 #include "lib/files.h"
@@ -14,12 +12,9 @@ enum { RANKS = 2 };
         "{\"us\":" #us ",\"ev\":\"rank.started\",\"rank\":" #rank ",\"host\":\"" host "\"}\n"
 #define STEP "{\"us\":5,\"ev\":\"rank.progress\",\"rank\":0,\"step\":1}\n"
 
-static char root[] = "/tmp/test_log_hosts.XXXXXX";
-static int dir;
-
 static void append_events(const char *name, const char *text)
 {
-        CLEANUP(free_textp) char *path = xasprintf("%s/%s", root, name);
+        CLEANUP(free_textp) char *path = xasprintf("%s/%s", scratch, name);
 
         append_to_file(path, text);
 }
@@ -28,7 +23,7 @@ static void append_events(const char *name, const char *text)
 static void replace_events(const char *text)
 {
         append_events("new", text);
-        assert_int_equal(renameat(dir, "new", dir, "events.ndjson"), 0);
+        assert_int_equal(renameat(scratch_fd, "new", scratch_fd, "events.ndjson"), 0);
 }
 
 static void expect_move(struct log_hosts *h, int rank, const char *host)
@@ -44,7 +39,7 @@ TEST(a_file_that_is_replaced_is_followed)
         CLEANUP(log_hosts_finish) struct log_hosts h;
 
         append_events("events.ndjson", START(1, 0, "n0") START(1, 1, "n1") STEP);
-        log_hosts_open(&h, dir, now, RANKS);
+        log_hosts_open(&h, scratch_fd, now, RANKS);
         assert_int_equal(log_hosts_find_move(&h, 1000), -1);
         append_events("events.ndjson", START(20, 0, "n2"));
         expect_move(&h, 0, "n2");
@@ -63,19 +58,4 @@ TEST(a_file_that_is_replaced_is_followed)
         assert_int_equal(log_hosts_find_move(&h, 1000), -1);
 }
 
-static int make_root(void **state UNUSED)
-{
-        dir = mkdtemp(root) ? open(root, O_RDONLY | O_DIRECTORY) : -1;
-        return dir < 0 ? -1 : 0;
-}
-
-static int remove_root(void **state UNUSED)
-{
-        fd_close(dir);
-        return remove_tree(root);
-}
-
-int main(void)
-{
-        return unit_run(make_root, remove_root);
-}
+UNIT_MAIN(make_scratch, remove_scratch)

@@ -12,24 +12,17 @@
 
 enum { NOW = 1000000, RUNS = 8, EACH = 12 };
 
-static char folder[] = "/tmp/hntest.bad.XXXXXX";
 static char path[64];
 
-static int make_folder(void **state UNUSED)
+static int make_folder(void **state)
 {
-        strcpy(folder + strlen(folder) - 6, "XXXXXX");
-        if (!mkdtemp(folder))
-                return -1;
-        snprintf(path, sizeof(path), "%s/state/hosts.bad", folder);
-        return 0;
+        int r = make_scratch(state);
+
+        snprintf(path, sizeof(path), "%s/state/hosts.bad", scratch);
+        return r;
 }
 
-static int remove_folder(void **state UNUSED)
-{
-        return remove_tree(folder);
-}
-
-#define TEST_FILE(name) TEST_WITH(make_folder, remove_folder, name)
+#define TEST_FILE(name) TEST_WITH(make_folder, remove_scratch, name)
 
 static int add(const char *host, const char *run, int64_t until)
 {

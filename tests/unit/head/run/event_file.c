@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,12 +9,9 @@
 #include "lib/files.h"
 #include "lib/unit.h"
 
-static char root[] = "/tmp/test_event_file.XXXXXX";
-static int dir;
-
 static FILE *open_events(const char *mode)
 {
-        CLEANUP(free_textp) char *path = xasprintf("%s/events", root);
+        CLEANUP(free_textp) char *path = xasprintf("%s/events", scratch);
         FILE *f = fopen(path, mode);
 
         assert_non_null(f);
@@ -63,11 +59,11 @@ TEST(older_steps_go_first)
         struct counts before, after;
         uint64_t bytes = 0;
         struct stat st;
-        int fd;
+        CLEANUP(fd_closep) int fd;
 
         write_events((size_t)EVENT_FILE_MAX + 1, 1000);
         before = count_events();
-        fd = event_file_shorten(dir, "events", &bytes);
+        fd = event_file_shorten(scratch_fd, "events", &bytes);
         assert_true(fd >= 0);
         after = count_events();
         assert_int_equal(after.exits, before.exits);
@@ -79,53 +75,36 @@ TEST(older_steps_go_first)
         assert_true(st.st_mode % 01000 == 0600);
         assert_int_equal(fd_write_all(fd, "{\"n\":7,\"ev\":\"rank.exited\"}\n", 27), 0);
         assert_int_equal(count_events().last, 7);
-        fd_close(fd);
 }
 
 TEST(then_all_older_lines)
 {
         struct counts after;
         uint64_t bytes = 0;
-        int fd;
+        CLEANUP(fd_closep) int fd;
 
         write_events((size_t)EVENT_FILE_MAX + 1, 1);
-        fd = event_file_shorten(dir, "events", &bytes);
+        fd = event_file_shorten(scratch_fd, "events", &bytes);
         assert_true(fd >= 0);
         after = count_events();
         assert_true(bytes <= EVENT_FILE_MAX / 4 * 3 && bytes > EVENT_FILE_MAX / 2);
         assert_true(after.first_exit > 0);
         assert_int_equal(after.lines_cut, 0);
-        fd_close(fd);
 }
 
 TEST(a_file_that_cannot_be_replaced_stays)
 {
-        CLEANUP(free_textp) char *new = xasprintf("%s/events.new", root);
+        CLEANUP(free_textp) char *new = xasprintf("%s/events.new", scratch);
         struct counts before;
         uint64_t bytes = 0;
 
         write_events(4096, 2);
         before = count_events();
         assert_int_equal(mkdir(new, 0700), 0);
-        assert_true(event_file_shorten(dir, "events", &bytes) < 0);
+        assert_true(event_file_shorten(scratch_fd, "events", &bytes) < 0);
         assert_int_equal(count_events().last, before.last);
         assert_int_equal(rmdir(new), 0);
-        assert_true(event_file_shorten(dir, "missing", &bytes) < 0);
+        assert_true(event_file_shorten(scratch_fd, "missing", &bytes) < 0);
 }
 
-static int make_root(void **state UNUSED)
-{
-        dir = mkdtemp(root) ? open(root, O_RDONLY | O_DIRECTORY) : -1;
-        return dir < 0 ? -1 : 0;
-}
-
-static int remove_root(void **state UNUSED)
-{
-        fd_close(dir);
-        return remove_tree(root);
-}
-
-int main(void)
-{
-        return unit_run(make_root, remove_root);
-}
+UNIT_MAIN(make_scratch, remove_scratch)

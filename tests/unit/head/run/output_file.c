@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -9,28 +8,25 @@
 #include "lib/unit.h"
 #include "wire/msg.h"
 
-static char folder[] = "/tmp/test_output_file.XXXXXX";
-static int folder_fd = -1;
-
 static void append_to(const char *name, const char *text)
 {
-        CLEANUP(free_textp) char *path = xasprintf("%s/%s", folder, name);
+        CLEANUP(free_textp) char *path = xasprintf("%s/%s", scratch, name);
 
         append_to_file(path, text);
 }
 
 static void turn(void)
 {
-        CLEANUP(free_textp) char *path = xasprintf("%s/output", folder);
-        CLEANUP(free_textp) char *old = xasprintf("%s/output.old", folder);
+        CLEANUP(free_textp) char *path = xasprintf("%s/output", scratch);
+        CLEANUP(free_textp) char *old = xasprintf("%s/output.old", scratch);
 
         assert_int_equal(rename(path, old), 0);
 }
 
 static int remove_files(void **state UNUSED)
 {
-        CLEANUP(free_textp) char *path = xasprintf("%s/output", folder);
-        CLEANUP(free_textp) char *old = xasprintf("%s/output.old", folder);
+        CLEANUP(free_textp) char *path = xasprintf("%s/output", scratch);
+        CLEANUP(free_textp) char *old = xasprintf("%s/output.old", scratch);
 
         unlink(path);
         unlink(old);
@@ -62,7 +58,7 @@ TEST_WITH(NULL, remove_files, pieces_have_ranks_and_streams)
 
         append_to("output", "5 3 out 4\none\n\n6 12 err 2\nto\n7 -1 err 9\nhnlaunch\n\n"
                             "8 - gap 4096\n9 - detached\n");
-        output_file_open(&f, folder_fd, (struct output_place){ 0 });
+        output_file_open(&f, scratch_fd, (struct output_place){ 0 });
         assert_true(output_file_next(&f, &p));
         assert_int_equal(p.us, 5);
         assert_int_equal(p.stream, MSG_STDOUT);
@@ -83,7 +79,7 @@ TEST_WITH(NULL, remove_files, what_is_half_written_is_read_later)
 {
         CLEANUP(output_file_finish) struct output_file f;
 
-        output_file_open(&f, folder_fd, (struct output_place){ 0 });
+        output_file_open(&f, scratch_fd, (struct output_place){ 0 });
         expect_end(&f); /* no file yet */
         append_to("output", "5 0 ou");
         expect_end(&f);
@@ -99,7 +95,7 @@ TEST_WITH(NULL, remove_files, a_reader_follows_the_next_file)
         CLEANUP(output_file_finish) struct output_file f;
 
         append_to("output", "1 0 out 1\na\n");
-        output_file_open(&f, folder_fd, (struct output_place){ 0 });
+        output_file_open(&f, scratch_fd, (struct output_place){ 0 });
         expect_bytes(&f, 0, "a");
         append_to("output", "2 0 out 1\nb\n");
         turn();
@@ -116,7 +112,7 @@ TEST_WITH(NULL, remove_files, a_reader_that_is_too_slow_tells_a_gap)
         struct output_piece p;
 
         append_to("output", "1 0 out 1\na\n");
-        output_file_open(&f, folder_fd, (struct output_place){ 0 });
+        output_file_open(&f, scratch_fd, (struct output_place){ 0 });
         expect_bytes(&f, 0, "a");
         turn();
         append_to("output", "2 0 out 1\nb\n");
@@ -134,18 +130,18 @@ TEST_WITH(NULL, remove_files, a_place_is_found_again)
         struct output_place place;
 
         append_to("output", "1 0 out 1\na\n2 0 out 1\nb\n");
-        output_file_open(&f, folder_fd, (struct output_place){ 0 });
+        output_file_open(&f, scratch_fd, (struct output_place){ 0 });
         expect_bytes(&f, 0, "a");
         place = output_file_tell(&f);
         output_file_finish(&f);
         turn();
         append_to("output", "3 0 out 1\nc\n");
-        output_file_open(&f, folder_fd, place);
+        output_file_open(&f, scratch_fd, place);
         expect_bytes(&f, 0, "b");
         expect_bytes(&f, 0, "c");
         place = output_file_tell(&f);
         output_file_finish(&f);
-        output_file_open(&f, folder_fd, place);
+        output_file_open(&f, scratch_fd, place);
         expect_end(&f);
 }
 
@@ -156,7 +152,7 @@ TEST_WITH(NULL, remove_files, a_place_that_is_gone_is_the_beginning)
 
         /* The file system may give the number of the first file to the third one. */
         append_to("output", "1 0 out 1\nx\n");
-        output_file_open(&f, folder_fd, (struct output_place){ 0 });
+        output_file_open(&f, scratch_fd, (struct output_place){ 0 });
         expect_bytes(&f, 0, "x");
         place = output_file_tell(&f);
         output_file_finish(&f);
@@ -164,23 +160,14 @@ TEST_WITH(NULL, remove_files, a_place_that_is_gone_is_the_beginning)
         append_to("output", "2 0 out 3\nyyy\n");
         turn();
         append_to("output", "3 0 out 3\nzzz\n");
-        output_file_open(&f, folder_fd, place);
+        output_file_open(&f, scratch_fd, place);
         expect_bytes(&f, 0, "yyy");
         expect_bytes(&f, 0, "zzz");
         output_file_finish(&f);
         remove_files(NULL);
         append_to("output", "1 0 out 1\na\n");
-        output_file_open(&f, folder_fd, (struct output_place){ .file = 1, .at = 5 });
+        output_file_open(&f, scratch_fd, (struct output_place){ .file = 1, .at = 5 });
         expect_bytes(&f, 0, "a");
 }
 
-int main(void)
-{
-        int failed;
-
-        assert_non_null(mkdtemp(folder));
-        folder_fd = open(folder, O_RDONLY | O_DIRECTORY);
-        failed = unit_run(NULL, NULL);
-        rmdir(folder);
-        return failed;
-}
+UNIT_MAIN(make_scratch, remove_scratch)

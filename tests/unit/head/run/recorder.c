@@ -17,11 +17,10 @@
 enum { WAIT_MS = 60000, PIECE = 64 << 10 };
 
 static const struct recorder_keep keep_all = { 100, INT64_MAX };
-static char root[] = "/tmp/test_recorder.XXXXXX";
 
 static char *path_of(const char *run, const char *name)
 {
-        return xasprintf("%s/runs/%s/%s", root, run, name);
+        return xasprintf("%s/runs/%s/%s", scratch, run, name);
 }
 
 /* Returns a file of a run, malloc'ed. */
@@ -43,7 +42,7 @@ static bool exists(const char *run)
 
 static struct recorder *make_run(const char *run, struct recorder_keep keep)
 {
-        CLEANUP(free_textp) char *folder = xasprintf("%s/runs", root);
+        CLEANUP(free_textp) char *folder = xasprintf("%s/runs", scratch);
 
         return recorder_create(folder, run, NULL, keep);
 }
@@ -173,7 +172,7 @@ TEST(a_lone_recorder_keeps_all)
 /* The clock of a file system may stand still between two runs. */
 static void make_older(const char *run, int seconds)
 {
-        CLEANUP(free_textp) char *folder = xasprintf("%s/runs/%s", root, run);
+        CLEANUP(free_textp) char *folder = xasprintf("%s/runs/%s", scratch, run);
         struct timespec at[2] = { { time(NULL) - seconds, 0 }, { time(NULL) - seconds, 0 } };
 
         assert_int_equal(utimensat(AT_FDCWD, folder, at, 0), 0);
@@ -208,7 +207,7 @@ TEST(the_oldest_go)
 
 static int count_apart(void)
 {
-        CLEANUP(free_textp) char *folder = xasprintf("%s/apart", root);
+        CLEANUP(free_textp) char *folder = xasprintf("%s/apart", scratch);
         struct dirent **names;
         int n = scandir(folder, &names, NULL, NULL);
 
@@ -221,7 +220,7 @@ static int count_apart(void)
 /* Records @run in the folder "apart", in which two runs are kept, until there are @most. */
 static void record_apart(const char *run, int most)
 {
-        CLEANUP(free_textp) char *folder = xasprintf("%s/apart", root);
+        CLEANUP(free_textp) char *folder = xasprintf("%s/apart", scratch);
         struct recorder_keep two = { 2, INT64_MAX };
         struct recorder *r = recorder_create(folder, run, NULL, two);
         struct error err;
@@ -254,8 +253,8 @@ TEST(short_runs_leave_the_oldest_until_there_are_twice_as_many)
 TEST(runs_of_other_machines_may_go_on)
 {
         static const char other[] = "{\"host\":\"elsewhere.invalid\"}";
-        CLEANUP(free_textp) char *file = xasprintf("%s/runs/notes.md", root);
-        CLEANUP(free_textp) char *folder = xasprintf("%s/runs/mine", root);
+        CLEANUP(free_textp) char *file = xasprintf("%s/runs/notes.md", scratch);
+        CLEANUP(free_textp) char *folder = xasprintf("%s/runs/mine", scratch);
         CLEANUP(free_textp) char *fifo = path_of("mine", "run.json");
         struct recorder *r = make_run("other", keep_all);
 
@@ -278,7 +277,7 @@ TEST(runs_of_other_machines_may_go_on)
 
 TEST(the_start_can_be_awaited)
 {
-        CLEANUP(free_textp) char *folder = xasprintf("%s/begin", root), *run = NULL;
+        CLEANUP(free_textp) char *folder = xasprintf("%s/begin", scratch), *run = NULL;
         struct recorder *r = make_run("begin", keep_all);
         struct error err;
 
@@ -299,7 +298,7 @@ TEST(the_start_can_be_awaited)
 
 TEST(a_place_that_is_taken_is_told)
 {
-        CLEANUP(free_textp) char *folder = xasprintf("%s/file", root);
+        CLEANUP(free_textp) char *folder = xasprintf("%s/file", scratch);
         struct recorder *r;
         struct error err;
 
@@ -339,8 +338,8 @@ TEST(after_an_error_output_is_cut_and_the_summary_kept)
 
 TEST(the_folder_behind_a_link_gets_the_output)
 {
-        CLEANUP(free_textp) char *folder = xasprintf("%s/runs", root);
-        CLEANUP(free_textp) char *there = xasprintf("%s/there", root), *output = NULL;
+        CLEANUP(free_textp) char *folder = xasprintf("%s/runs", scratch);
+        CLEANUP(free_textp) char *there = xasprintf("%s/there", scratch), *output = NULL;
         struct recorder *r = recorder_create(folder, "there", there, keep_all);
 
         assert_int_equal(mkdir(there, 0700), 0);
@@ -353,7 +352,7 @@ TEST(the_folder_behind_a_link_gets_the_output)
 
 TEST(a_link_leads_elsewhere)
 {
-        CLEANUP(free_textp) char *folder = xasprintf("%s/runs", root);
+        CLEANUP(free_textp) char *folder = xasprintf("%s/runs", scratch);
         CLEANUP(free_textp) char *link = xasprintf("%s/link", folder);
         struct recorder *r = recorder_create(folder, "link", "/there/link", keep_all);
         char to[64] = "";
@@ -373,17 +372,4 @@ TEST(a_link_leads_elsewhere)
         assert_true(readlink(link, to, sizeof(to) - 1) < 0); /* it led nowhere */
 }
 
-static int make_root(void **state UNUSED)
-{
-        return mkdtemp(root) ? 0 : -1;
-}
-
-static int remove_root(void **state UNUSED)
-{
-        return remove_tree(root);
-}
-
-int main(void)
-{
-        return unit_run(make_root, remove_root);
-}
+UNIT_MAIN(make_scratch, remove_scratch)
