@@ -1,40 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "base/strv.h"
 #include "head/nodes/agent_binary.h"
+#include "lib/files.h"
 #include "lib/unit.h"
-
-static char top[] = "/tmp/hntest-image-XXXXXX";
-static struct strv made = STRV_INIT;
-
-static int enter(void **state UNUSED)
-{
-        assert_non_null(mkdtemp(top));
-        return 0;
-}
-
-static int leave(void **state UNUSED)
-{
-        for (size_t i = 0; i < made.n; i++)
-                unlink(made.v[i]);
-        strv_finish(&made);
-        return rmdir(top);
-}
 
 static void put(const char *name, const void *data, size_t len)
 {
-        char *path = xasprintf("%s/%s", top, name);
-        int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0700);
+        CLEANUP(free_textp) char *path = xasprintf("%s/%s", scratch, name);
 
-        assert_true(fd >= 0);
-        assert_int_equal(fd_write_all(fd, data, len), 0);
-        fd_close(fd);
-        strv_push_take(&made, path);
+        write_bytes(path, "w", data, len);
+        assert_int_equal(chmod(path, 0700), 0);
 }
 
 /* A program as far as anybody looks who does not run it. */
@@ -47,11 +26,9 @@ static void put_program(const char *name, Elf64_Half machine)
 
 static int load(struct agent_binaries *set, const char *name, bool siblings, struct error *err)
 {
-        char *path = xasprintf("%s/%s", top, name);
-        int r = agent_binaries_load(set, path, siblings, err);
+        CLEANUP(free_textp) char *path = xasprintf("%s/%s", scratch, name);
 
-        free(path);
-        return r;
+        return agent_binaries_load(set, path, siblings, err);
 }
 
 TEST(agents_for_other_machines_are_found_beside_ours)
@@ -181,7 +158,4 @@ TEST(what_is_no_program_is_refused)
         assert_non_null(strstr(err.text, "nowhere"));
 }
 
-int main(void)
-{
-        return unit_run(enter, leave);
-}
+UNIT_MAIN(make_scratch, remove_scratch)

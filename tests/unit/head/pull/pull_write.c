@@ -11,17 +11,14 @@
 #include "lib/files.h"
 #include "lib/unit.h"
 
-static char home[] = "/tmp/pull_write.XXXXXX";
-
-static int make_home(void **state UNUSED)
+static int make_home(void **state)
 {
-        memcpy(home + sizeof(home) - 7, "XXXXXX", 6);
-        return mkdtemp(home) && chdir(home) == 0 ? 0 : -1;
+        return make_scratch(state) < 0 ? -1 : chdir(scratch);
 }
 
-static int remove_home(void **state UNUSED)
+static int remove_home(void **state)
 {
-        return chdir("/") == 0 ? remove_tree(home) : -1;
+        return chdir("/") < 0 ? -1 : remove_scratch(state);
 }
 
 static int write_whole(int root, const char *path, uint32_t mode, const char *text)

@@ -12,7 +12,6 @@
 
 enum { FEW = 5, MANY = 300 }; /* entries; many are for several threads */
 
-static char *top;
 static time_t ahead; /* of the clock, in this process */
 
 /* The C library's, for what is tested as well. */
@@ -27,31 +26,22 @@ time_t time(time_t *at)
         return now.tv_sec;
 }
 
-static int setup(void **state UNUSED)
+static int setup(void **state)
 {
         ahead = 0;
-        top = xasprintf("%s/hnfolders.XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
-        return mkdtemp(top) ? setenv("XDG_CACHE_HOME", top, 1) : -1;
-}
-
-static int teardown(void **state UNUSED)
-{
-        int r = remove_tree(top);
-
-        free(top);
-        return r;
+        return make_scratch(state) < 0 ? -1 : setenv("XDG_CACHE_HOME", scratch, 1);
 }
 
 static void run(const char *folder, const char *command)
 {
-        CLEANUP(free_textp) char *text = xasprintf("cd '%s/%s' && %s", top, folder, command);
+        CLEANUP(free_textp) char *text = xasprintf("cd '%s/%s' && %s", scratch, folder, command);
 
         assert_int_equal(system(text), 0);
 }
 
 static struct folder_memory *open_memory(const char *folder)
 {
-        CLEANUP(free_textp) char *path = xasprintf("%s/%s", top, folder);
+        CLEANUP(free_textp) char *path = xasprintf("%s/%s", scratch, folder);
 
         return folder_memory_open(path, NULL);
 }
@@ -69,7 +59,7 @@ static void make_folder(const char *folder, int n)
 
 static void add_path(struct folder_memory *m, const char *folder, const char *place)
 {
-        CLEANUP(free_textp) char *path = xasprintf("%s/%s/%s", top, folder, place);
+        CLEANUP(free_textp) char *path = xasprintf("%s/%s/%s", scratch, folder, place);
         struct push_entry sent = { .kind = PUSH_FILE, .sha = { (unsigned char)strlen(place) } };
         struct folder_entry e = { 0 };
         struct stat st;
@@ -117,7 +107,7 @@ static void become_old(void)
         ahead += 3;
 }
 
-TEST_WITH(setup, teardown, each_change_is_noticed)
+TEST_WITH(setup, remove_scratch, each_change_is_noticed)
 {
         static const char *const changes[] = {
                 "true", /* unlike all others */
@@ -152,7 +142,7 @@ TEST_WITH(setup, teardown, each_change_is_noticed)
         }
 }
 
-TEST_WITH(setup, teardown, what_is_remembered_is_found)
+TEST_WITH(setup, remove_scratch, what_is_remembered_is_found)
 {
         const unsigned char sha[PUSH_SHA] = { 5 };
         struct hash_key python = { .ino = 3 };
@@ -190,7 +180,7 @@ TEST_WITH(setup, teardown, what_is_remembered_is_found)
         folder_memory_close(m);
 }
 
-TEST_WITH(setup, teardown, a_folder_that_has_just_changed_is_not_remembered)
+TEST_WITH(setup, remove_scratch, a_folder_that_has_just_changed_is_not_remembered)
 {
         make_folder("v", FEW);
         remember("v", FEW);
@@ -200,7 +190,7 @@ TEST_WITH(setup, teardown, a_folder_that_has_just_changed_is_not_remembered)
 /* Returns the paths of all memories, and their number. */
 static size_t find_memories(char paths[32][4096])
 {
-        CLEANUP(free_textp) char *folder = xasprintf("%s/hnlaunch/folders", top);
+        CLEANUP(free_textp) char *folder = xasprintf("%s/hnlaunch/folders", scratch);
         DIR *d = opendir(folder);
         struct dirent *e;
         size_t n = 0;
@@ -213,7 +203,7 @@ static size_t find_memories(char paths[32][4096])
         return n;
 }
 
-TEST_WITH(setup, teardown, a_damaged_memory_is_empty)
+TEST_WITH(setup, remove_scratch, a_damaged_memory_is_empty)
 {
         static char paths[32][4096];
         struct stat st;
@@ -239,7 +229,7 @@ TEST_WITH(setup, teardown, a_damaged_memory_is_empty)
         }
 }
 
-TEST_WITH(setup, teardown, the_longest_unused_is_forgotten)
+TEST_WITH(setup, remove_scratch, the_longest_unused_is_forgotten)
 {
         static char paths[32][4096];
         char name[32];
@@ -264,7 +254,7 @@ TEST_WITH(setup, teardown, the_longest_unused_is_forgotten)
         assert_true(is_true("9"));
 }
 
-TEST_WITH(setup, teardown, no_place_is_no_error)
+TEST_WITH(setup, remove_scratch, no_place_is_no_error)
 {
         make_folder("v", FEW);
         setenv("XDG_CACHE_HOME", "/proc/nothing", 1);

@@ -8,23 +8,14 @@
 #include "lib/files.h"
 #include "lib/unit.h"
 
-static char *top, *file;
+static char file[64];
 
-static int setup(void **state UNUSED)
+static int setup(void **state)
 {
-        top = xasprintf("%s/hnhashes.XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
-        assert_non_null(mkdtemp(top));
-        file = xasprintf("%s/hnlaunch/hashes", top);
-        return setenv("XDG_CACHE_HOME", top, 1);
-}
+        int r = make_scratch(state);
 
-static int teardown(void **state UNUSED)
-{
-        int r = remove_tree(top);
-
-        free(file);
-        free(top);
-        return r;
+        snprintf(file, sizeof(file), "%s/hnlaunch/hashes", scratch);
+        return r < 0 ? r : setenv("XDG_CACHE_HOME", scratch, 1);
 }
 
 static struct hash_key key_of(uint64_t ino)
@@ -59,7 +50,7 @@ static void add(uint64_t first, uint64_t n)
         hash_memory_close(m);
 }
 
-TEST_WITH(setup, teardown, what_is_added_is_found_by_all_of_its_key)
+TEST_WITH(setup, remove_scratch, what_is_added_is_found_by_all_of_its_key)
 {
         struct hash_key key = key_of(3);
 
@@ -84,7 +75,7 @@ TEST_WITH(setup, teardown, what_is_added_is_found_by_all_of_its_key)
         }
 }
 
-TEST_WITH(setup, teardown, a_file_that_has_just_changed_is_not_remembered)
+TEST_WITH(setup, remove_scratch, a_file_that_has_just_changed_is_not_remembered)
 {
         const unsigned char sha[PUSH_SHA] = { 3 };
         struct hash_memory *m = hash_memory_open();
@@ -96,7 +87,7 @@ TEST_WITH(setup, teardown, a_file_that_has_just_changed_is_not_remembered)
         assert_false(knows(&key));
 }
 
-TEST_WITH(setup, teardown, a_damaged_memory_is_empty)
+TEST_WITH(setup, remove_scratch, a_damaged_memory_is_empty)
 {
         struct hash_key key = key_of(3);
         FILE *f;
@@ -119,7 +110,7 @@ TEST_WITH(setup, teardown, a_damaged_memory_is_empty)
         assert_true(knows(&key));
 }
 
-TEST_WITH(setup, teardown, no_place_is_no_error)
+TEST_WITH(setup, remove_scratch, no_place_is_no_error)
 {
         struct hash_key key = key_of(3);
 

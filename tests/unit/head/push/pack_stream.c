@@ -8,13 +8,13 @@
 #include <zlib.h>
 
 #include "base/memory.h"
+#include "lib/files.h"
 #include "lib/frames.h"
 #include "wire/msg.h"
 
 enum { FILES = 5, LARGE = 3 * PUSH_PACK_MAX + 7 };
 
 static const size_t sizes[FILES] = { 0, 5, LARGE, 0, 1 };
-static char folder[] = "/tmp/hnpack.XXXXXX";
 static struct push_entry entries[FILES];
 static struct manifest_source sources[FILES];
 static struct manifest manifest;
@@ -24,13 +24,13 @@ static char letter_at(uint32_t entry, size_t offset)
         return (char)('a' + entry + offset % 7);
 }
 
-static int set_up(void **state UNUSED)
+static int set_up(void **state)
 {
-        assert_non_null(mkdtemp(folder));
+        assert_int_equal(make_scratch(state), 0);
         manifest =
                 (struct manifest){ .manifest = { entries, FILES }, .sources = sources, .fd = -1 };
         for (uint32_t i = 0; i < FILES; i++) {
-                char *path = xasprintf("%s/%u", folder, i);
+                char *path = xasprintf("%s/%u", scratch, i);
                 FILE *f = fopen(path, "w");
                 struct stat st;
 
@@ -45,17 +45,13 @@ static int set_up(void **state UNUSED)
         return 0;
 }
 
-static int tear_down(void **state UNUSED)
+static int tear_down(void **state)
 {
-        for (uint32_t i = 0; i < FILES; i++) {
-                unlink(sources[i].path);
+        for (uint32_t i = 0; i < FILES; i++)
                 free(sources[i].path);
-        }
         if (manifest.fd >= 0)
                 close(manifest.fd);
-        rmdir(folder);
-        strcpy(folder, "/tmp/hnpack.XXXXXX");
-        return 0;
+        return remove_scratch(state);
 }
 
 /* Puts the bytes of a PACK behind those that came before: @got counts them by file. */
