@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lib/dice.h"
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/macros.h"
@@ -27,14 +28,6 @@ static struct {
         size_t len;
 } files[FILES_MAX];
 static size_t n_files;
-static uint64_t seed;
-
-static uint32_t dice(uint32_t sides)
-{
-        seed = seed * 6364136223846793005 + 1442695040888963407;
-        return (uint32_t)(seed >> 33) % sides;
-}
-
 static void read_folder(const char *folder)
 {
         DIR *d = opendir(folder);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/macros.h"
+#include "store/engine/store.h"
 #include "wire/store_msg.h"
 
 /* Returns the word of a status. */
@@ -37,4 +38,10 @@ static inline uint32_t store_words(struct bytes *ret, char *room, size_t size, c
 static inline const char *store_one_host(void *ctx UNUSED, int rank UNUSED)
 {
         return "node";
+}
+
+/* Fits CLEANUP(). */
+static inline void destroy_store(struct store **s)
+{
+        store_destroy(*s);
 }

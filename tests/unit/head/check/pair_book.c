@@ -21,6 +21,19 @@ struct cluster {
 };
 
 static size_t nodes[NODES_MAX];
+static char names[8][32];
+static struct check_node hosts[8];
+
+static int number_nodes(void **state UNUSED)
+{
+        for (size_t i = 0; i < NODES_MAX; i++)
+                nodes[i] = i;
+        for (size_t i = 0; i < ARRAY_SIZE(hosts); i++) {
+                snprintf(names[i], sizeof(names[i]), "gpu%03zu", i + 1);
+                hosts[i].host = names[i];
+        }
+        return 0;
+}
 
 static double draw(struct cluster *c)
 {
@@ -141,8 +154,6 @@ TEST(slow_nodes_and_links_of_a_thousand_clusters_are_found_and_no_other)
 {
         size_t bad = 0, links = 0, most = 0;
 
-        for (size_t i = 0; i < NODES_MAX; i++)
-                nodes[i] = i;
         for (uint64_t seed = 0; seed < CLUSTERS; seed++) {
                 struct cluster c;
                 struct pair_book *b;
@@ -169,16 +180,12 @@ TEST(slow_nodes_and_links_of_a_thousand_clusters_are_found_and_no_other)
 TEST(a_bad_node_of_three_is_found)
 {
         struct cluster c = { .seed = 5, .n = 3, .bad = { [1] = true }, .factor = 20 };
-        struct pair_book *b;
-        struct pair_judgement j;
+        struct pair_book *b = pair_book_create(nodes, 3, NULL);
+        CLEANUP(pair_judgement_finish) struct pair_judgement j;
 
-        for (size_t i = 0; i < NODES_MAX; i++)
-                nodes[i] = i;
-        b = pair_book_create(nodes, 3, NULL);
         fill_book(&c, b);
         pair_book_judge(b, PAIR_BANDWIDTH, &j);
         assert_true(j.places[1].bad && !j.places[0].bad && !j.places[2].bad);
-        pair_judgement_finish(&j);
         pair_book_free(b);
 }
 
@@ -209,11 +216,8 @@ static void fill_with_nccl(struct pair_book *b, bool (*fails)(size_t one, size_t
 
 static void judge_with_nccl(struct check_report *r, bool (*fails)(size_t one, size_t other))
 {
-        struct pair_book *b;
+        struct pair_book *b = pair_book_create(nodes, 8, PAIR_NCCL);
 
-        for (size_t i = 0; i < 8; i++)
-                nodes[i] = i;
-        b = pair_book_create(nodes, 8, PAIR_NCCL);
         fill_with_nccl(b, fails);
         pair_judge(r, b, nodes, 8);
         pair_book_free(b);
@@ -238,20 +242,10 @@ static bool fails_on_a_link(size_t one, size_t other)
 
 /* --- the lines of the table ------------------------------------------------------------------- */
 
-static char names[8][32];
-static struct check_node hosts[8];
-
 static const struct check_line *judge_eight(struct cluster *c, struct check_report *r)
 {
-        struct pair_book *b;
+        struct pair_book *b = pair_book_create(nodes, c->n, NULL);
 
-        for (size_t i = 0; i < 8; i++) {
-                nodes[i] = i;
-                snprintf(names[i], sizeof(names[i]), "gpu%03zu", i + 1);
-                hosts[i] = (struct check_node){ .host = names[i] };
-        }
-        *r = (struct check_report){ .nodes = hosts, .n_nodes = 8 };
-        b = pair_book_create(nodes, c->n, NULL);
         fill_book(c, b);
         pair_judge(r, b, nodes, c->n);
         pair_book_free(b);
@@ -264,7 +258,7 @@ static const struct check_line *judge_eight(struct cluster *c, struct check_repo
 TEST(a_slow_node_is_told_with_its_peers)
 {
         struct cluster c = { .seed = 5, .n = 8, .bad = { [4] = true }, .factor = 50 };
-        CLEANUP(check_report_finish) struct check_report r;
+        CLEANUP(check_report_finish) struct check_report r = { .nodes = hosts, .n_nodes = 8 };
         const struct check_line *l = judge_eight(&c, &r);
 
         assert_int_equal(l->of[4].level, CHECK_WARN);
@@ -279,12 +273,10 @@ TEST(a_slow_node_is_told_with_its_peers)
 TEST(a_slow_link_is_told_with_both_ends)
 {
         struct cluster c = { .seed = 5, .n = 8, .n_links = 1, .factor = 50 };
-        CLEANUP(check_report_finish) struct check_report r;
+        CLEANUP(check_report_finish) struct check_report r = { .nodes = hosts, .n_nodes = 8 };
         const struct check_line *l;
         struct check_pair v[8];
 
-        for (size_t i = 0; i < 8; i++)
-                nodes[i] = i;
         pair_round(nodes, 8, 1, v);
         c.links[0][0] = MIN(v[0].from, v[0].to);
         c.links[0][1] = MAX(v[0].from, v[0].to);
@@ -294,20 +286,10 @@ TEST(a_slow_link_is_told_with_both_ends)
         assert_non_null(strstr(l->of[v[0].to].cause, "is slow, not its nodes: "));
 }
 
-static void name_eight_hosts(struct check_report *r)
-{
-        for (size_t i = 0; i < 8; i++) {
-                snprintf(names[i], sizeof(names[i]), "gpu%03zu", i + 1);
-                hosts[i] = (struct check_node){ .host = names[i] };
-        }
-        *r = (struct check_report){ .nodes = hosts, .n_nodes = 8 };
-}
-
 TEST(a_node_where_nccl_fails_is_told)
 {
-        CLEANUP(check_report_finish) struct check_report r;
+        CLEANUP(check_report_finish) struct check_report r = { .nodes = hosts, .n_nodes = 8 };
 
-        name_eight_hosts(&r);
         judge_with_nccl(&r, fails_at_fifth);
         assert_int_equal(r.v[0].count[CHECK_FAIL], 1);
         assert_int_equal(r.v[0].count[CHECK_PASS], 7);
@@ -320,12 +302,9 @@ TEST(a_node_where_nccl_fails_is_told)
 
 TEST(a_link_on_which_nccl_fails_is_told_with_both_ends)
 {
-        CLEANUP(check_report_finish) struct check_report r;
+        CLEANUP(check_report_finish) struct check_report r = { .nodes = hosts, .n_nodes = 8 };
         struct check_pair v[8];
 
-        name_eight_hosts(&r);
-        for (size_t i = 0; i < 8; i++)
-                nodes[i] = i;
         pair_round(nodes, 8, 1, v);
         link_ends[0] = MIN(v[0].from, v[0].to);
         link_ends[1] = MAX(v[0].from, v[0].to);
@@ -337,9 +316,8 @@ TEST(a_link_on_which_nccl_fails_is_told_with_both_ends)
 
 TEST(nccl_that_fails_between_all_nodes_is_no_pass)
 {
-        CLEANUP(check_report_finish) struct check_report r;
+        CLEANUP(check_report_finish) struct check_report r = { .nodes = hosts, .n_nodes = 8 };
 
-        name_eight_hosts(&r);
         judge_with_nccl(&r, fails_everywhere);
         assert_int_equal(r.v[0].count[CHECK_FAIL], 8);
         assert_int_equal(r.v[1].count[CHECK_NOT_RUN], 8);
@@ -348,7 +326,7 @@ TEST(nccl_that_fails_between_all_nodes_is_no_pass)
 TEST(a_single_pair_is_measured_and_not_judged)
 {
         struct cluster c = { .seed = 5, .n = 2, .bad = { true }, .factor = 50 };
-        CLEANUP(check_report_finish) struct check_report r;
+        CLEANUP(check_report_finish) struct check_report r = { .nodes = hosts, .n_nodes = 8 };
         const struct check_line *l = judge_eight(&c, &r);
 
         assert_int_equal(l->of[0].level, CHECK_NOT_RUN);
@@ -364,7 +342,6 @@ TEST(a_reason_names_the_option_only_where_it_would_measure)
         struct pair_book *b;
         CLEANUP(check_report_finish) struct check_report r = { .nodes = hosts, .n_nodes = 2 };
 
-        nodes[0] = 0;
         /* One of two nodes is reached. */
         pair_judge(&r, NULL, nodes, 1);
         assert_string_equal(r.v[1].of[0].cause, "measured with --pairs only");
@@ -379,3 +356,5 @@ TEST(a_reason_names_the_option_only_where_it_would_measure)
         pair_judge(&r, NULL, nodes, 1);
         assert_string_equal(r.v[0].of[0].cause, "there is no other node to reach");
 }
+
+UNIT_MAIN(number_nodes, NULL)

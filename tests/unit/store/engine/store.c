@@ -47,12 +47,6 @@ static const char *host_of(void *ctx UNUSED, int rank)
         return name[rank / 2 % 4];
 }
 
-/* Fits CLEANUP(). */
-static void destroy_store(struct store **s)
-{
-        store_destroy(*s);
-}
-
 static struct store *fresh(int world)
 {
         struct store *s =

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "lib/dice.h"
 #include "lib/store_text.h"
 #include "lib/unit.h"
 #include "store/engine/store.h"
@@ -533,14 +534,6 @@ static void model_fail(void)
 }
 
 /* --- the dice --------------------------------------------------------------------------------- */
-
-static uint64_t seed;
-
-static uint32_t dice(uint32_t n)
-{
-        seed = seed * 6364136223846793005u + 1442695040888963407u;
-        return (uint32_t)(seed >> 33) % n;
-}
 
 static struct bytes any_value(void)
 {

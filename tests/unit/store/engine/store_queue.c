@@ -32,12 +32,6 @@ static void note(void *ctx UNUSED, uint64_t owner, const struct store_reply *r)
                 buf_printf(&said, " %.*s", (int)r->text.len, (const char *)r->text.p);
 }
 
-/* Fits CLEANUP(). */
-static void destroy_store(struct store **s)
-{
-        store_destroy(*s);
-}
-
 static struct store *fresh(void)
 {
         struct store *s = store_create(

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "lib/dice.h"
 #include "lib/store_text.h"
 #include "lib/unit.h"
 
@@ -91,14 +92,6 @@ TEST(each_request_is_refused_and_changes_nothing)
         ask(s, 1, requests[0]);
         assert_int_equal(answered[STORE_OK], 3);
         store_destroy(s);
-}
-
-static uint64_t seed;
-
-static uint32_t dice(uint32_t sides)
-{
-        seed = seed * 6364136223846793005 + 1442695040888963407;
-        return (uint32_t)(seed >> 33) % sides;
 }
 
 static void play_one(struct store *s)

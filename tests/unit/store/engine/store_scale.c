@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "lib/dice.h"
 #include "lib/store_text.h"
 #include "lib/unit.h"
 
@@ -35,16 +36,14 @@ enum order { ASCENDING, DESCENDING, SHUFFLED };
 static uint32_t *members_of(uint32_t n, enum order order)
 {
         uint32_t *list = malloc(n * sizeof(*list)), keep;
-        uint64_t seed = 1;
 
+        seed = 1;
         assert_non_null(list);
         for (uint32_t i = 0; i + 1 < n; i++)
                 list[i] = order == DESCENDING ? n - 1 - i : i + 1;
         for (uint32_t i = 0; order == SHUFFLED && i + 1 < n; i++) {
-                uint32_t other;
+                uint32_t other = dice(n - 1);
 
-                seed = seed * 6364136223846793005 + 1442695040888963407;
-                other = (uint32_t)(seed >> 33) % (n - 1);
                 keep = list[i];
                 list[i] = list[other];
                 list[other] = keep;

@@ -6,6 +6,7 @@
  */
 
 #include "head/job/store_server.h"
+#include "lib/dice.h"
 #include "lib/relays.h"
 #include "lib/unit.h"
 
@@ -44,14 +45,7 @@ struct game {
         uint32_t members[NAMES][RANKS], n_members[NAMES];
         bool tree;   /* here what passes beside may overtake; the real tap keeps the order */
         bool differ; /* now and then they say something else */
-        uint64_t random;
 };
-
-static uint32_t dice(struct game *g, uint32_t n)
-{
-        g->random = g->random * 6364136223846793005u + 1442695040888963407u;
-        return (uint32_t)(g->random >> 33) % n;
-}
 
 /* --- what is claimed -------------------------------------------------------------------------- */
 
@@ -160,7 +154,7 @@ static void call(struct client *c)
 {
         static const char *const names[NAMES] = { "one", "two" };
         struct game *g = c->game;
-        int serial = g->n_calls, name = (int)dice(g, NAMES);
+        int serial = g->n_calls, name = (int)dice(NAMES);
         struct call *new = &g->calls[serial];
         struct store_request req = { .op = STORE_GATHER,
                                      .tag = (uint32_t)serial,
@@ -174,7 +168,7 @@ static void call(struct client *c)
                 member |= req.members[i] == (uint32_t)c->rank;
         if (!member)
                 return;
-        if (g->differ && dice(g, 12) == 0)
+        if (g->differ && dice(12) == 0)
                 req.op = STORE_BARRIER;
         *new = (struct call){ .rank = c->rank, .name = name, .op = req.op };
         c->call = g->n_calls++;
@@ -192,15 +186,15 @@ static void cancel(struct client *c)
 
 static void step(struct game *g)
 {
-        struct client *c = &g->clients[dice(g, (uint32_t)g->n_ranks)];
-        int node = (int)dice(g, (uint32_t)g->n_nodes);
-        uint32_t what = dice(g, 600);
+        struct client *c = &g->clients[dice((uint32_t)g->n_ranks)];
+        int node = (int)dice((uint32_t)g->n_nodes);
+        uint32_t what = dice(600);
 
         if (what < 210) {
                 if (c->peer && c->call < 0 && (c->joined || !g->tree))
                         call(c);
         } else if (what < 330) {
-                relays_now += relays_now ? dice(g, 1 << 21) : 0;
+                relays_now += relays_now ? dice(1 << 21) : 0;
                 relays_turn(g->rs, node);
         } else if (what < 450) {
                 relays_up(g->rs, node);
@@ -233,22 +227,22 @@ static void end(struct game *g)
         relays_destroy(g->rs);
 }
 
-static void play(struct game *g, uint64_t seed, bool tree, bool differ)
+static void play(struct game *g, uint64_t number, bool tree, bool differ)
 {
         memset(g, 0, sizeof(*g));
-        g->random = seed * 0x9e3779b97f4a7c15u;
+        seed = number * 0x9e3779b97f4a7c15u;
         /* In every other game ranks wait for each other, now and then until their patience ends. */
-        relays_now = seed % 2;
+        relays_now = number % 2;
         g->tree = tree;
         g->differ = differ;
-        g->n_nodes = 1 + (int)dice(g, NODES);
+        g->n_nodes = 1 + (int)dice(NODES);
         g->n_ranks = g->n_nodes * PER_NODE;
         g->rs = relays_create(g->n_nodes, PER_NODE);
         for (int i = 1; tree && i < g->n_nodes; i++)
-                relays_hang_below(g->rs, i, (int)dice(g, (uint32_t)i));
+                relays_hang_below(g->rs, i, (int)dice((uint32_t)i));
         for (int name = 0; name < NAMES; name++)
                 for (int i = 0; i < g->n_ranks; i++)
-                        if (i == 0 || dice(g, 2))
+                        if (i == 0 || dice(2))
                                 g->members[name][g->n_members[name]++] = (uint32_t)i;
         for (int i = 0; i < g->n_ranks; i++)
                 come(g, i);
@@ -264,8 +258,8 @@ static int play_all(bool tree, bool differ)
         static struct game g;
         int met = 0;
 
-        for (unsigned seed = 1; seed <= GAMES; seed++) {
-                play(&g, seed, tree, differ);
+        for (unsigned number = 1; number <= GAMES; number++) {
+                play(&g, number, tree, differ);
                 for (int i = 0; i < g.n_calls; i++)
                         met += g.calls[i].met;
         }

@@ -7,6 +7,7 @@
  */
 #include <stdio.h>
 
+#include "lib/dice.h"
 #include "lib/relays.h"
 #include "lib/unit.h"
 
@@ -172,14 +173,7 @@ struct game {
         struct relays *rs;
         struct client clients[CLIENTS];
         int n_clients, n_nodes, n_keys;
-        uint64_t random;
 };
-
-static uint32_t dice(struct game *g, uint32_t n)
-{
-        g->random = g->random * 6364136223846793005u + 1442695040888963407u;
-        return (uint32_t)(g->random >> 33) % n;
-}
 
 static int64_t number_in(struct bytes b)
 {
@@ -223,14 +217,14 @@ static void on_reply(void *ctx, const struct store_reply *reply)
         op->answered = ++g->h.moment;
 }
 
-static uint8_t any_op(struct game *g)
+static uint8_t any_op(void)
 {
         static const uint8_t ops[] = { STORE_SET,   STORE_SET,    STORE_GET,  STORE_GET,
                                        STORE_GET,   STORE_ADD,    STORE_ADD,  STORE_ADD,
                                        STORE_CHECK, STORE_DELETE, STORE_WAIT, STORE_COMPARE_SET,
                                        STORE_FETCH, STORE_COUNT };
 
-        return ops[dice(g, sizeof(ops))];
+        return ops[dice(sizeof(ops))];
 }
 
 static void send(struct client *c, const struct op *op, int key, uint32_t tag)
@@ -252,17 +246,17 @@ static void send(struct client *c, const struct op *op, int key, uint32_t tag)
 static void call(struct client *c)
 {
         struct game *g = c->game;
-        int key = (int)dice(g, (uint32_t)g->n_keys);
+        int key = (int)dice((uint32_t)g->n_keys);
         struct op *op = &g->h.ops[key][g->h.n[key]];
 
         if (g->h.n[key] == OPS_MAX)
                 return;
         g->h.n[key]++;
         c->tag++;
-        *op = (struct op){ .op = any_op(g), .client = c->id, .called = ++g->h.moment };
-        op->arg = op->op == STORE_ADD ? 1 + dice(g, 3) : 1 + dice(g, 6);
-        op->expect = (int64_t)dice(g, 8) - 1;
-        op->ahead = op->op == STORE_SET && dice(g, 2);
+        *op = (struct op){ .op = any_op(), .client = c->id, .called = ++g->h.moment };
+        op->arg = op->op == STORE_ADD ? 1 + dice(3) : 1 + dice(6);
+        op->expect = (int64_t)dice(8) - 1;
+        op->ahead = op->op == STORE_SET && dice(2);
         if (op->ahead)
                 c->ahead[c->tag] = op;
         else
@@ -283,7 +277,7 @@ static void join_world(struct game *g, struct client *c, bool last_look)
 
         c->game = g;
         c->id = (int)(c - g->clients);
-        c->node = (int)dice(g, (uint32_t)g->n_nodes);
+        c->node = (int)dice((uint32_t)g->n_nodes);
         c->peer = relay_client_create(relays_at(g->rs, c->node), ops, c);
         assert_non_null(c->peer);
 }
@@ -302,9 +296,9 @@ static void leave(struct client *c)
 
 static void step(struct game *g)
 {
-        struct client *c = &g->clients[dice(g, (uint32_t)g->n_clients)];
-        int node = (int)dice(g, (uint32_t)g->n_nodes);
-        uint32_t what = dice(g, 100);
+        struct client *c = &g->clients[dice((uint32_t)g->n_clients)];
+        int node = (int)dice((uint32_t)g->n_nodes);
+        uint32_t what = dice(100);
 
         if (what < 34) {
                 if (c->peer && !c->op)
@@ -348,23 +342,23 @@ static void end(struct game *g)
 static void hang_up_tree(struct game *g)
 {
         for (int i = 1; i < g->n_nodes; i++)
-                relays_hang_below(g->rs, i, (int)dice(g, (uint32_t)i));
+                relays_hang_below(g->rs, i, (int)dice((uint32_t)i));
 }
 
-static void play(struct game *g, uint64_t seed, bool tree, bool lie)
+static void play(struct game *g, uint64_t number, bool tree, bool lie)
 {
         memset(g, 0, sizeof(*g));
-        g->random = seed * 0x9e3779b97f4a7c15u;
-        g->n_nodes = 1 + (int)dice(g, NODES);
-        g->n_clients = 2 + (int)dice(g, CLIENTS - 1);
-        g->n_keys = 1 + (int)dice(g, KEYS);
+        seed = number * 0x9e3779b97f4a7c15u;
+        g->n_nodes = 1 + (int)dice(NODES);
+        g->n_clients = 2 + (int)dice(CLIENTS - 1);
+        g->n_keys = 1 + (int)dice(KEYS);
         g->rs = relays_create(g->n_nodes, 1);
         if (tree)
                 hang_up_tree(g);
         if (lie)
                 relays_lie(g->rs);
         for (int i = 0; i < g->n_clients; i++)
-                join_world(g, &g->clients[i], dice(g, 2));
+                join_world(g, &g->clients[i], dice(2));
         for (int i = 0; i < STEPS; i++)
                 step(g);
         end(g);
@@ -372,9 +366,9 @@ static void play(struct game *g, uint64_t seed, bool tree, bool lie)
 
 /* --- what is claimed -------------------------------------------------------------------------- */
 
-static void show(const struct op *ops, int n, unsigned seed)
+static void show(const struct op *ops, int n, unsigned number)
 {
-        fprintf(stderr, "history %u has no order:\n", seed);
+        fprintf(stderr, "history %u has no order:\n", number);
         for (int i = 0; i < n; i++)
                 fprintf(stderr,
                         "  client %d [%d..%d]%s%s %s arg %d expect %d -> number %d value %d\n",
@@ -388,13 +382,13 @@ static int count_wrong(unsigned n, bool tree, bool lie)
         static struct game g;
         int wrong = 0;
 
-        for (unsigned seed = 1; seed <= n; seed++) {
-                play(&g, seed, tree, lie);
+        for (unsigned number = 1; number <= n; number++) {
+                play(&g, number, tree, lie);
                 for (int k = 0; k < g.n_keys; k++) {
                         if (is_linearizable(g.h.ops[k], g.h.n[k]))
                                 continue;
                         if (!lie)
-                                show(g.h.ops[k], g.h.n[k], seed);
+                                show(g.h.ops[k], g.h.n[k], number);
                         wrong++;
                 }
         }
