@@ -96,14 +96,13 @@ static int setup(void **state UNUSED)
 /* Fails, and so the test, when something of a push is left. */
 static int teardown(void **state UNUSED)
 {
-        char *folder = cache_dir(0);
+        CLEANUP(free_textp) char *folder = cache_dir(0);
         int r = 0;
 
         if (rmdir(folder) < 0 && errno != ENOENT)
                 r = -1;
         if (rmdir(home) < 0)
                 r = -1;
-        free(folder);
         free(home);
         return r;
 }
@@ -148,14 +147,26 @@ static int put(struct file_cache *s, uint64_t offset, const char *text)
         return file_cache_put(s, &c, &why);
 }
 
+/* The only content that is missing comes. */
+static void complete(struct file_cache *s)
+{
+        assert_int_equal(put(s, 0, "hello"), 0);
+        assert_int_equal(file_cache_finish(s, &why), 0);
+}
+
+/* Returns with all files in the cache. */
+static void fetch(struct file_cache *s)
+{
+        assert_int_equal(file_cache_look(s, false, &holder, &why), 0);
+        complete(s);
+}
+
 static void has(const struct file_cache *s, const char *name, const char *text)
 {
-        char *path = xasprintf("%s/%s", s->tree, name), *got;
+        CLEANUP(free_textp) char *path = xasprintf("%s/%s", s->tree, name), *got = NULL;
 
         assert_int_equal(fd_read_file(path, 100, &got, NULL), 0);
         assert_string_equal(got, text);
-        free(got);
-        free(path);
 }
 
 static char *content_of(const struct file_cache *s)
@@ -222,8 +233,7 @@ TEST_WITH(setup, teardown, who_shares_the_folder_waits_for_the_first)
         assert_int_equal(file_cache_look(&one, false, &holder, &why), 0);
         assert_int_equal(file_cache_look(&two, false, &holder, &why), FILE_CACHE_SHARED);
         assert_int_equal(holder, 4);
-        assert_int_equal(put(&one, 0, "hello"), 0);
-        assert_int_equal(file_cache_finish(&one, &why), 0);
+        complete(&one);
         assert_int_equal(file_cache_look(&two, true, &holder, &why), 0);
         assert_true(file_cache_complete(&two));
         assert_int_equal(file_cache_finish(&two, &why), 0);
@@ -238,9 +248,7 @@ TEST_WITH(setup, teardown, what_is_kept_is_found_and_what_was_changed_is_not)
         CLEANUP(free_textp) char *path = NULL, *keep = NULL;
 
         s.offer.keep = 1;
-        assert_int_equal(file_cache_look(&s, false, &holder, &why), 0);
-        assert_int_equal(put(&s, 0, "hello"), 0);
-        assert_int_equal(file_cache_finish(&s, &why), 0);
+        fetch(&s);
         path = xasprintf("%s/a", s.tree);
         keep = xasprintf("%s/%s.keep", s.root, s.id);
         file_cache_close(&s, NULL);
@@ -255,8 +263,7 @@ TEST_WITH(setup, teardown, what_is_kept_is_found_and_what_was_changed_is_not)
         s = open_stash("run3", 0, "hello");
         assert_int_equal(file_cache_look(&s, false, &holder, &why), 0);
         assert_int_equal(s.n_missing, 1);
-        assert_int_equal(put(&s, 0, "hello"), 0);
-        assert_int_equal(file_cache_finish(&s, &why), 0);
+        complete(&s);
         has(&s, "a", "hello");
         assert_int_equal(unlink(keep), 0);
         file_cache_close(&s, NULL);
@@ -265,17 +272,13 @@ TEST_WITH(setup, teardown, what_is_kept_is_found_and_what_was_changed_is_not)
 TEST_WITH(setup, teardown, files_of_ranks_stay)
 {
         struct file_cache s = open_stash("run", 0, "hello");
-        char *path, *left, *root, *tree, *want;
-        int fd;
+        CLEANUP(free_textp) char *path = NULL, *left = NULL, *want = NULL;
+        CLEANUP(free_textp) char *root = NULL, *tree = NULL;
 
-        assert_int_equal(file_cache_look(&s, false, &holder, &why), 0);
-        assert_int_equal(put(&s, 0, "hello"), 0);
-        assert_int_equal(file_cache_finish(&s, &why), 0);
+        fetch(&s);
         root = xstrdup(s.root);
         path = xasprintf("%s/d/result", s.tree);
-        fd = open(path, O_WRONLY | O_CREAT, 0644);
-        assert_true(fd >= 0);
-        close(fd);
+        write_file(path, "");
         tree = xstrdup(s.tree);
         folders_seen = 0;
         blind_at = 2; /* the first walk does not see the file */
@@ -287,33 +290,25 @@ TEST_WITH(setup, teardown, files_of_ranks_stay)
         assert_int_equal(rmdir(path), 0); /* so a and d/twin are gone */
         assert_int_equal(rmdir(tree), 0);
         assert_int_equal(rmdir(root), 0);
-        free(path);
-        free(left);
-        free(root);
-        free(tree);
-        free(want);
 }
 
 TEST_WITH(setup, teardown, what_cannot_be_removed_is_told_and_used_again)
 {
         struct file_cache s = open_stash("run", 0, "hello");
-        char *left, *want;
+        CLEANUP(free_textp) char *left = NULL, *want = NULL;
 
-        assert_int_equal(file_cache_look(&s, false, &holder, &why), 0);
-        assert_int_equal(put(&s, 0, "hello"), 0);
-        assert_int_equal(file_cache_finish(&s, &why), 0);
+        fetch(&s);
         want = xasprintf("cannot remove all pushed files in %s: %s", s.root, strerror(EIO));
         files_stay = true;
         file_cache_close(&s, &left);
         assert_string_equal(left, want);
-        free(left);
+        free_textp(&left);
         files_stay = false;
         s = open_stash("later", 0, "hello");
         assert_int_equal(file_cache_look(&s, false, &holder, &why), 0);
         assert_int_equal(s.n_missing, 0);
         file_cache_close(&s, &left);
         assert_null(left);
-        free(want);
 }
 
 TEST_WITH(setup, teardown, files_of_a_dead_agent_are_removed)
@@ -334,10 +329,8 @@ TEST_WITH(setup, teardown, files_of_a_dead_agent_are_removed)
 TEST_WITH(setup, teardown, no_place_is_a_failure_with_its_name)
 {
         CLEANUP(free_textp) char *file = xasprintf("%s/hnlaunch", home);
-        int fd = open(file, O_WRONLY | O_CREAT, 0600);
 
-        assert_true(fd >= 0);
-        close(fd);
+        write_file(file, "");
         assert_int_equal(cache_dir_open(file, false, "w", &why), -ENOTDIR);
         assert_int_equal(why.error, ENOTDIR);
         assert_string_equal(why.folder, file);
@@ -363,8 +356,7 @@ TEST_WITH(setup, teardown, folders_that_another_job_removed_are_made_again)
         remove_folder(folder, "");
         assert_int_equal(file_cache_look(&s, false, &holder, &why), 0);
         remove_folder(s.root, "file");
-        assert_int_equal(put(&s, 0, "hello"), 0);
-        assert_int_equal(file_cache_finish(&s, &why), 0);
+        complete(&s);
         has(&s, "d/twin", "hello");
         file_cache_close(&s, NULL);
 }
@@ -373,18 +365,15 @@ TEST_WITH(setup, teardown, folders_that_another_job_removed_are_made_again)
 TEST_WITH(setup, teardown, a_content_that_loses_its_name_gets_it_back)
 {
         struct file_cache one = open_stash("run", 0, "hello"), two = open_stash("run2", 0, "hello");
-        char *content;
+        CLEANUP(free_textp) char *content = NULL;
 
-        assert_int_equal(file_cache_look(&one, false, &holder, &why), 0);
-        assert_int_equal(put(&one, 0, "hello"), 0);
-        assert_int_equal(file_cache_finish(&one, &why), 0);
+        fetch(&one);
         assert_int_equal(file_cache_look(&two, false, &holder, &why), 0);
         assert_true(file_cache_complete(&two));
         content = content_of(&two);
         assert_int_equal(unlink(content), 0);
         assert_int_equal(file_cache_finish(&two, &why), 0);
         assert_int_equal(access(content, F_OK), 0);
-        free(content);
         file_cache_close(&one, NULL);
         has(&two, "a", "hello");
         file_cache_close(&two, NULL);
@@ -396,17 +385,14 @@ TEST_WITH(setup, teardown, a_content_with_all_its_links_is_copied)
         struct push_offer other = offer("run2", 0, "hello");
 
         links_left = 3; /* one is its name */
-        assert_int_equal(file_cache_look(&one, false, &holder, &why), 0);
-        assert_int_equal(put(&one, 0, "hello"), 0);
-        assert_int_equal(file_cache_finish(&one, &why), 0);
+        fetch(&one);
         other.manifest.v[1].mode = 0700; /* so it is another folder, with the same files */
         file_cache_offer(&two, &other);
         assert_string_not_equal(one.id, two.id);
         assert_int_equal(file_cache_look(&two, false, &holder, &why), 0);
         assert_string_equal(one.root, two.root);
         assert_int_equal(two.n_missing, 1);
-        assert_int_equal(put(&two, 0, "hello"), 0);
-        assert_int_equal(file_cache_finish(&two, &why), 0);
+        complete(&two);
         has(&one, "d/twin", "hello");
         has(&two, "d/twin", "hello");
         file_cache_close(&one, NULL);
@@ -425,8 +411,7 @@ TEST_WITH(setup, teardown, a_lock_that_was_removed_is_worth_nothing)
         assert_int_equal(unlink(lock), 0);
         free(lock);
         assert_int_equal(file_cache_look(&two, true, &holder, &why), 0);
-        assert_int_equal(put(&two, 0, "hello"), 0);
-        assert_int_equal(file_cache_finish(&two, &why), 0);
+        complete(&two);
         file_cache_close(&one, NULL);
         has(&two, "a", "hello");
         file_cache_close(&two, NULL);
@@ -450,15 +435,14 @@ TEST_WITH(setup, teardown, a_place_without_locks_is_passed_over)
 /* Everybody can make names in /var/tmp: this one leads elsewhere. */
 TEST_WITH(setup, teardown, nothing_is_written_into_a_folder_of_others)
 {
-        char *elsewhere = xasprintf("%s/elsewhere", home), *folder = xasprintf("%s/link", home);
+        CLEANUP(free_textp) char *elsewhere = xasprintf("%s/elsewhere", home);
+        CLEANUP(free_textp) char *folder = xasprintf("%s/link", home);
 
         assert_int_equal(mkdir(elsewhere, 0700), 0);
         assert_int_equal(symlink(elsewhere, folder), 0);
         assert_int_equal(cache_dir_open(folder, false, "w", &why), -ENOTDIR);
         assert_int_equal(unlink(folder), 0);
         assert_int_equal(rmdir(elsewhere), 0); /* it is empty */
-        free(elsewhere);
-        free(folder);
 }
 
 /* The same files as a copy that stays. */
@@ -484,9 +468,7 @@ static void stage(const char *run)
 {
         struct file_cache s = open_staged(run, 0, true);
 
-        assert_int_equal(file_cache_look(&s, false, &holder, &why), 0);
-        assert_int_equal(put(&s, 0, "hello"), 0);
-        assert_int_equal(file_cache_finish(&s, &why), 0);
+        fetch(&s);
         has(&s, "d/twin", "hello");
         file_cache_close(&s, NULL);
 }
@@ -699,7 +681,8 @@ TEST_WITH(setup, teardown, an_unfinished_folder_goes_with_the_next_start)
 TEST_WITH(setup, teardown, another_python_is_told_and_the_same_is_read_once)
 {
         static const char text[] = "a Python";
-        char *path = xasprintf("%s/python", home), *note = xasprintf("%s/id.python", home);
+        CLEANUP(free_textp) char *path = xasprintf("%s/python", home);
+        CLEANUP(free_textp) char *note = xasprintf("%s/id.python", home);
         struct push_python python = { .path = path, .size = strlen(text) };
 
         write_file(path, text);
@@ -714,6 +697,4 @@ TEST_WITH(setup, teardown, another_python_is_told_and_the_same_is_read_once)
         unlink(path);
         assert_int_equal(stage_check_python(&python, home, "id", &why), -ENOPKG);
         unlink(note);
-        free(note);
-        free(path);
 }

@@ -147,33 +147,55 @@ static char *sent(size_t i, uint32_t number, size_t *ret_len)
         return buf_steal(&all);
 }
 
+/* Starts an agent on node @i, which greets and is pinged for its clock; returns its number. */
+static uint32_t prepare(size_t i)
+{
+        uint32_t number;
+        size_t len;
+
+        prepared_begin(t.p, i);
+        number = started(i);
+        assert_int_equal(prepared_state(t.p, i), PREPARED_NOT_YET);
+        greet(i, number);
+        free(sent(i, number, &len));
+        assert_true(len > 0);
+        return number;
+}
+
 static void turn(void)
 {
         for (int i = 0; i < 3; i++)
                 uv_run(&t.loop, UV_RUN_NOWAIT);
 }
 
+/* Requires that the stream of a run ends behind what was sent on it. */
+static void expect_end(int fd)
+{
+        char got[4096];
+        ssize_t n;
+
+        turn();
+        do
+                n = read(fd, got, sizeof(got));
+        while (n > 0);
+        assert_int_equal(n, 0);
+        close(fd);
+}
+
 TEST_WITH(set_up, tear_down, a_run_reads_the_greeting_as_if_it_were_sent_now)
 {
-        uint32_t number;
-        struct buf got = BUF_INIT;
+        CLEANUP(buf_finish) struct buf got = BUF_INIT;
+        CLEANUP(hello_finish) struct hello h;
         struct error err;
-        struct hello h;
         struct frame f;
-        size_t len;
         int fd;
 
-        prepared_begin(t.p, 0);
-        number = started(0);
-        assert_int_equal(prepared_state(t.p, 0), PREPARED_NOT_YET);
-        greet(0, number);
+        prepare(0);
         assert_int_equal(prepared_state(t.p, 0), PREPARED_READY);
         assert_int_equal(t.changes[0], 1);
         t.silent = true;
         assert_int_equal(prepared_state(t.p, 0), PREPARED_SILENT);
         t.silent = false;
-        free(sent(0, number, &len)); /* a ping, for the clock */
-        assert_true(len > 0);
         usleep(2000);
         fd = prepared_take(t.p, 0, 9);
         assert_true(fd >= 0);
@@ -185,26 +207,19 @@ TEST_WITH(set_up, tear_down, a_run_reads_the_greeting_as_if_it_were_sent_now)
         assert_int_equal(hello_decode(&h, &f, &err), 0);
         assert_int_equal(h.cores, 7);
         assert_true(h.mono_ns >= 2000000); /* the agent's clock was at 1 when it greeted */
-        hello_finish(&h);
-        buf_finish(&got);
         close(fd);
         turn();
 }
 
 TEST_WITH(set_up, tear_down, bytes_pass_both_ways_and_the_end_prunes)
 {
+        uint32_t number = prepare(0), pruned, next;
+        int fd = prepared_take(t.p, 0, 9);
         char *text, got[16] = "";
-        uint32_t number, pruned, next;
         struct error err;
         struct frame f;
         size_t len;
-        int fd;
 
-        prepared_begin(t.p, 0);
-        number = started(0);
-        greet(0, number);
-        free(sent(0, number, &len));
-        fd = prepared_take(t.p, 0, 9);
         while (read(fd, got, sizeof(got)) == sizeof(got))
                 ;
         tell_bytes(0, number, "up", 2);
@@ -238,15 +253,10 @@ TEST_WITH(set_up, tear_down, bytes_pass_both_ways_and_the_end_prunes)
 TEST_WITH(set_up, tear_down, a_run_cannot_send_beyond_the_window)
 {
         static char block[64 << 10];
-        uint32_t number;
+        uint32_t number = prepare(0);
+        int fd = prepared_take(t.p, 0, 9);
         size_t len, most = 0;
-        int fd;
 
-        prepared_begin(t.p, 0);
-        number = started(0);
-        greet(0, number);
-        free(sent(0, number, &len));
-        fd = prepared_take(t.p, 0, 9);
         for (int i = 0; i < 64; i++) {
                 (void)!send(fd, block, sizeof(block), MSG_DONTWAIT | MSG_NOSIGNAL);
                 turn();
@@ -297,13 +307,9 @@ TEST_WITH(set_up, tear_down, an_agent_that_ends_before_it_is_of_use_is_tried_thr
 TEST_WITH(set_up, tear_down, an_idle_agent_gets_the_pings_that_it_asks_for)
 {
         struct buf b = BUF_INIT;
-        uint32_t number;
+        uint32_t number = prepare(0);
         size_t len;
 
-        prepared_begin(t.p, 0);
-        number = started(0);
-        greet(0, number);
-        free(sent(0, number, &len));
         empty_encode(&b, MSG_PING_REQUEST);
         tell_bytes(0, number, buf_data(&b), buf_len(&b));
         buf_finish(&b);
@@ -317,45 +323,24 @@ TEST_WITH(set_up, tear_down, an_idle_agent_gets_the_pings_that_it_asks_for)
 
 TEST_WITH(set_up, tear_down, a_lost_node_ends_the_streams_of_its_runs)
 {
-        uint32_t number;
-        char got[4096];
-        ssize_t n;
         int fd;
 
-        prepared_begin(t.p, 1);
-        number = started(1);
-        greet(1, number);
+        prepare(1);
         fd = prepared_take(t.p, 1, 9);
         t.lost = true;
         prepared_lost(t.p, 1);
-        turn();
-        do
-                n = read(fd, got, sizeof(got));
-        while (n > 0);
-        assert_int_equal(n, 0);
+        expect_end(fd);
         assert_int_equal(prepared_state(t.p, 1), PREPARED_NEVER);
-        close(fd);
 }
 
 TEST_WITH(set_up, tear_down, the_end_of_an_agent_is_told_and_ends_the_stream)
 {
-        uint32_t number;
-        char got[4096];
-        ssize_t n;
-        int fd;
+        uint32_t number = prepare(0);
+        int fd = prepared_take(t.p, 0, 9);
 
-        prepared_begin(t.p, 0);
-        number = started(0);
-        greet(0, number);
-        fd = prepared_take(t.p, 0, 9);
         tell(0, (struct tunnel){ .child = number, .kind = TUNNEL_ENDED, .number = 137 });
         assert_int_equal(t.status, 137);
-        turn();
-        do
-                n = read(fd, got, sizeof(got));
-        while (n > 0);
-        assert_int_equal(n, 0);
-        close(fd);
+        expect_end(fd);
 }
 
 TEST_WITH(set_up, tear_down, a_malformed_greeting_is_no_agent)
