@@ -33,7 +33,7 @@ static void on_done(void *ctx UNUSED, const struct measured_target *results, uin
         is_done = true;
 }
 
-static void begin(void)
+static int begin(void **state UNUSED)
 {
         struct error err;
 
@@ -51,88 +51,81 @@ static void begin(void)
                                         .n_targets = 1 };
         pair_listener_renew(listener, &order);
         is_done = false;
+        return 0;
 }
 
-static void end(void)
+static int end(void **state UNUSED)
 {
         pair_listener_close(listener);
         uv_run(&loop, UV_RUN_DEFAULT);
         assert_int_equal(uv_loop_close(&loop), 0);
         strv_finish(&target.addrs);
+        return 0;
 }
 
-static void dial(void)
+#define TEST_PAIR(name) TEST_WITH(begin, end, name)
+
+/* Measures with the peer; @with is NCCL, or NULL. */
+static void dial(const struct measure_nccl *with)
 {
-        pair_dialer_start(&loop, &order, NULL, on_done, NULL);
+        pair_dialer_start(&loop, &order, with, on_done, NULL);
         while (!is_done)
                 uv_run(&loop, UV_RUN_ONCE);
 }
 
-TEST(a_peer_is_reached_and_measured)
+TEST_PAIR(a_peer_is_reached_and_measured)
 {
-        begin();
-        dial();
+        dial(NULL);
         assert_int_equal(result.error, 0);
         assert_true(result.latency_us > 0 && result.latency_us < 10000000);
         assert_true(result.sent > 100000);
         assert_true(result.received > 100000);
-        end();
 }
 
-TEST(a_peer_is_reached_without_bytes)
+TEST_PAIR(a_peer_is_reached_without_bytes)
 {
-        begin();
         order.send_bytes = 0;
-        dial();
+        dial(NULL);
         assert_int_equal(result.error, 0);
         assert_true(result.sent == 0 && result.received == 0);
-        end();
 }
 
 /* The listener goes on to send after an order that only asks whether peers answer. */
-TEST(what_to_send_is_kept)
+TEST_PAIR(what_to_send_is_kept)
 {
-        begin();
         order.send_bytes = 0;
         pair_listener_renew(listener, &order);
         order.send_bytes = 8 << 20;
-        dial();
+        dial(NULL);
         assert_int_equal(result.error, 0);
         assert_true(result.received > 100000);
-        end();
 }
 
-TEST(the_best_address_that_answers_counts)
+TEST_PAIR(the_best_address_that_answers_counts)
 {
-        begin();
         strv_finish(&target.addrs);
         strv_push(&target.addrs, "nowhere");
         strv_push(&target.addrs, "127.0.0.1");
-        dial();
+        dial(NULL);
         assert_int_equal(result.error, 0);
         assert_int_equal(result.addr, 1);
-        end();
 }
 
-TEST(a_closed_port_is_an_error)
+TEST_PAIR(a_closed_port_is_an_error)
 {
-        begin();
         pair_listener_close(listener);
         listener = NULL;
         uv_run(&loop, UV_RUN_NOWAIT);
         order.timeout_ms = 50;
-        dial();
+        dial(NULL);
         assert_int_equal(result.error, ECONNREFUSED);
-        end();
 }
 
-TEST(another_token_is_not_answered)
+TEST_PAIR(another_token_is_not_answered)
 {
-        begin();
         order.token[0] = 'X';
-        dial();
+        dial(NULL);
         assert_int_equal(result.error, ECONNRESET);
-        end();
 }
 
 TEST(a_dialer_is_cancelled_at_any_step)
@@ -140,13 +133,13 @@ TEST(a_dialer_is_cancelled_at_any_step)
         for (int turns = 0; turns < 40; turns++) {
                 struct pair_dialer *d;
 
-                begin();
+                begin(NULL);
                 d = pair_dialer_start(&loop, &order, NULL, on_done, NULL);
                 for (int i = 0; i < turns && !is_done; i++)
                         uv_run(&loop, UV_RUN_ONCE);
                 if (!is_done)
                         pair_dialer_cancel(d);
-                end();
+                end(NULL);
         }
 }
 
@@ -154,15 +147,13 @@ TEST(a_dialer_is_cancelled_at_any_step)
 TEST(a_helper_tells_why_nccl_fails)
 {
         nccl.library = (char *)"/nonexistent/libnccl.so.2";
-        begin();
-        pair_dialer_start(&loop, &order, &nccl, on_done, NULL);
-        while (!is_done)
-                uv_run(&loop, UV_RUN_ONCE);
+        begin(NULL);
+        dial(&nccl);
         assert_int_equal(result.error, MEASURE_NCCL_FAILED);
         assert_non_null(strstr(failure, "cannot open shared object file"));
         assert_true(result.sent == 0 && result.received == 0);
         nccl.library = NULL;
-        end();
+        end(NULL);
 }
 
 static int connect_plainly(void)
@@ -186,7 +177,7 @@ static ssize_t read_slowly(int fd, char *to, size_t size)
         return n < 0 ? 0 : n;
 }
 
-TEST(silent_connections_turn_no_peer_away)
+TEST_PAIR(silent_connections_turn_no_peer_away)
 {
         enum { SILENT = 600 };
         struct rlimit files;
@@ -197,16 +188,14 @@ TEST(silent_connections_turn_no_peer_away)
         setrlimit(RLIMIT_NOFILE, &files);
         if (files.rlim_max < 3 * SILENT)
                 skip();
-        begin();
         for (int i = 0; i < SILENT; i++) {
                 fds[i] = connect_plainly();
                 uv_run(&loop, UV_RUN_NOWAIT);
         }
-        dial();
+        dial(NULL);
         assert_int_equal(result.error, 0);
         for (int i = 0; i < SILENT; i++)
                 close(fds[i]);
-        end();
 }
 
 TEST(who_does_not_know_the_token_gets_no_byte)
@@ -218,22 +207,20 @@ TEST(who_does_not_know_the_token_gets_no_byte)
         for (int i = 0; i < 2; i++) {
                 int fd;
 
-                begin();
+                begin(NULL);
                 fd = connect_plainly();
                 assert_true(write(fd, greetings[i], strlen(greetings[i])) > 0);
                 assert_int_equal(read_slowly(fd, got, sizeof(got)), 0);
                 close(fd);
-                end();
+                end(NULL);
         }
 }
 
-TEST(who_knows_the_token_gets_the_other_half_and_echoes)
+TEST_PAIR(who_knows_the_token_gets_the_other_half_and_echoes)
 {
+        int fd = connect_plainly();
         char got[64];
-        int fd;
 
-        begin();
-        fd = connect_plainly();
         assert_true(write(fd, ENDPOINT_PROBE "abcdefghijkmnpqr", 24) == 24);
         assert_int_equal(read_slowly(fd, got, sizeof(got)), 16);
         assert_memory_equal(got, "stuvwxyz23456789", 16);
@@ -241,5 +228,4 @@ TEST(who_knows_the_token_gets_the_other_half_and_echoes)
         assert_int_equal(read_slowly(fd, got, sizeof(got)), 8);
         assert_memory_equal(got, "12345678", 8);
         close(fd);
-        end();
 }

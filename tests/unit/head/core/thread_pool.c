@@ -11,6 +11,8 @@
 
 enum { WORKS = 50 };
 
+static uv_loop_t loop;
+
 /* As if the limit of processes were reached. */
 static bool no_threads;
 
@@ -58,46 +60,50 @@ static void begin(struct thread_pool *p, struct job *j, int fd, int again)
         thread_pool_run(p, &j->work);
 }
 
-static struct thread_pool *make(uv_loop_t *loop, int max)
+static struct thread_pool *make(int max)
 {
         struct error err;
         struct thread_pool *p;
 
-        assert_int_equal(uv_loop_init(loop), 0);
-        p = thread_pool_create(loop, max, &err);
+        assert_int_equal(uv_loop_init(&loop), 0);
+        p = thread_pool_create(&loop, max, &err);
         assert_non_null(p);
         return p;
 }
 
 /* The loop ends although the pool is still there, and then with it. */
-static void finish(uv_loop_t *loop, struct thread_pool *p)
+static void finish(struct thread_pool *p)
 {
-        uv_run(loop, UV_RUN_DEFAULT);
+        uv_run(&loop, UV_RUN_DEFAULT);
         thread_pool_close(p);
-        uv_run(loop, UV_RUN_DEFAULT);
-        assert_int_equal(uv_loop_close(loop), 0);
+        uv_run(&loop, UV_RUN_DEFAULT);
+        assert_int_equal(uv_loop_close(&loop), 0);
 }
 
-TEST(every_work_is_run_and_done)
+/* Requires that each work is done as often as it is asked for. */
+static void run_works(int max)
 {
         struct job jobs[WORKS];
-        uv_loop_t loop;
-        struct thread_pool *p = make(&loop, 4);
+        struct thread_pool *p = make(max);
 
         for (int i = 0; i < WORKS; i++)
                 begin(p, &jobs[i], -1, i % 3);
-        finish(&loop, p);
+        finish(p);
         for (int i = 0; i < WORKS; i++) {
                 assert_int_equal(jobs[i].runs, 1 + i % 3);
                 assert_int_equal(jobs[i].done, 1 + i % 3);
         }
 }
 
+TEST(every_work_is_run_and_done)
+{
+        run_works(4);
+}
+
 TEST(a_work_that_blocks_leaves_the_other_threads)
 {
         struct job stuck[2], other;
-        uv_loop_t loop;
-        struct thread_pool *p = make(&loop, 3);
+        struct thread_pool *p = make(3);
         int fds[2];
 
         assert_int_equal(pipe(fds), 0);
@@ -108,7 +114,7 @@ TEST(a_work_that_blocks_leaves_the_other_threads)
                 uv_run(&loop, UV_RUN_ONCE);
         assert_int_equal(stuck[0].done + stuck[1].done, 0);
         assert_int_equal(write(fds[1], "xx", 2), 2);
-        finish(&loop, p);
+        finish(p);
         assert_int_equal(stuck[0].ok + stuck[1].ok, 2);
         close(fds[0]);
         close(fds[1]);
@@ -117,8 +123,7 @@ TEST(a_work_that_blocks_leaves_the_other_threads)
 TEST(what_waits_can_be_cancelled)
 {
         struct job stuck, waiting[3];
-        uv_loop_t loop;
-        struct thread_pool *p = make(&loop, 1);
+        struct thread_pool *p = make(1);
         int fds[2];
 
         assert_int_equal(pipe(fds), 0);
@@ -128,7 +133,7 @@ TEST(what_waits_can_be_cancelled)
         thread_pool_cancel(p, &waiting[2].work);
         thread_pool_cancel(p, &waiting[0].work);
         assert_int_equal(write(fds[1], "xx", 2), 2);
-        finish(&loop, p);
+        finish(p);
         thread_pool_close(NULL);
         assert_int_equal(stuck.ok, 1);
         assert_int_equal(waiting[1].ok, 1);
@@ -143,8 +148,7 @@ TEST(what_waits_can_be_cancelled)
 TEST(closing_waits_for_works)
 {
         struct job jobs[WORKS];
-        uv_loop_t loop;
-        struct thread_pool *p = make(&loop, 2);
+        struct thread_pool *p = make(2);
 
         for (int i = 0; i < WORKS; i++)
                 begin(p, &jobs[i], -1, 0);
@@ -157,17 +161,7 @@ TEST(closing_waits_for_works)
 
 TEST(without_threads_work_is_run_in_the_loop)
 {
-        struct job jobs[WORKS];
-        uv_loop_t loop;
-        struct thread_pool *p = make(&loop, 2);
-
         no_threads = true;
-        for (int i = 0; i < WORKS; i++)
-                begin(p, &jobs[i], -1, i % 3);
-        finish(&loop, p);
+        run_works(2);
         no_threads = false;
-        for (int i = 0; i < WORKS; i++) {
-                assert_int_equal(jobs[i].runs, 1 + i % 3);
-                assert_int_equal(jobs[i].done, 1 + i % 3);
-        }
 }

@@ -234,15 +234,20 @@ static void bring_to(struct stage *s, enum node_state to)
         assert_int_equal(s->node.state, to);
 }
 
+static void stage_at(struct stage *s, enum node_state state)
+{
+        stage_begin(s);
+        bring_to(s, state);
+}
+
 /* --- the tests -------------------------------------------------------------------------------- */
 
 static void check(enum node_state from, enum node_event e)
 {
         int to = expected[from][e];
-        struct stage s;
+        CLEANUP(stage_end) struct stage s;
 
-        stage_begin(&s);
-        bring_to(&s, from);
+        stage_at(&s, from);
         s.changes = 0;
         cause(&s, e);
         if (s.node.state != (enum node_state)to)
@@ -251,7 +256,6 @@ static void check(enum node_state from, enum node_event e)
         assert_int_equal(s.changes, (enum node_state)to != from);
         if (s.changes)
                 assert_int_equal(s.was, from);
-        stage_end(&s);
 }
 
 TEST(every_event_in_every_state)
@@ -283,42 +287,35 @@ TEST(a_stream_that_ends_fails_the_node)
         static const enum node_state states[] = { NODE_READY, NODE_RUNNING };
 
         for (size_t i = 0; i < ARRAY_SIZE(states); i++) {
-                struct stage s;
+                CLEANUP(stage_end) struct stage s;
 
-                stage_begin(&s);
-                bring_to(&s, states[i]);
-                fd_close(s.agent);
-                s.agent = -1;
+                stage_at(&s, states[i]);
+                s.agent = fd_close(s.agent);
                 turn(&s);
                 assert_int_equal(s.node.state, NODE_FAILED);
                 assert_int_equal(s.was, states[i]);
                 assert_string_equal(s.node.failure->fact, "connection lost (end of stream)");
-                stage_end(&s);
         }
 }
 
 TEST(no_other_attempt_with_an_agent_that_left)
 {
-        struct stage s;
+        CLEANUP(stage_end) struct stage s;
 
-        stage_begin(&s);
-        bring_to(&s, NODE_GONE);
-        fd_close(s.agent);
-        s.agent = -1;
+        stage_at(&s, NODE_GONE);
+        s.agent = fd_close(s.agent);
         turn(&s);
         assert_int_equal(s.node.state, NODE_GONE);
         node_again(&s.node);
         assert_int_equal(s.node.state, NODE_FAILED);
-        stage_end(&s);
 }
 
 /* It may carry others, who are lost with it, and cannot have another attempt. */
 TEST(a_gone_node_that_is_given_up_has_left)
 {
-        struct stage s;
+        CLEANUP(stage_end) struct stage s;
 
-        stage_begin(&s);
-        bring_to(&s, NODE_GONE);
+        stage_at(&s, NODE_GONE);
         assert_false(s.node.ended);
         for (int i = 0; i < 2; i++) {
                 node_break(&s.node, LINK_TIMED_OUT, "no heartbeat for %d s", 3);
@@ -329,19 +326,16 @@ TEST(a_gone_node_that_is_given_up_has_left)
         }
         node_again(&s.node);
         assert_int_equal(s.node.state, NODE_FAILED);
-        stage_end(&s);
 }
 
 /* Late news of the first link must not reach a node that was told to connect twice. */
 TEST(a_node_opens_one_link)
 {
-        struct stage s;
+        CLEANUP(stage_end) struct stage s;
 
-        stage_begin(&s);
-        bring_to(&s, NODE_CONNECTING);
+        stage_at(&s, NODE_CONNECTING);
         cause(&s, NODE_EV_CONNECT);
         assert_int_equal(s.opened, 1);
-        stage_end(&s);
 }
 
 /* What the socket takes at once and what it does not become one stream, in order. */
@@ -349,13 +343,12 @@ TEST(long_messages_arrive_whole)
 {
         enum { LONG = 3 << 20, TIMES = 3, TOTAL = TIMES * (2 + LONG) };
         unsigned char *p = malloc(LONG), *got = malloc(TOTAL);
-        struct stage s;
+        CLEANUP(stage_end) struct stage s;
         size_t n = 0;
 
         for (size_t i = 0; i < LONG; i++)
                 p[i] = (unsigned char)(i * 2654435761u >> 24);
-        stage_begin(&s);
-        bring_to(&s, NODE_RUNNING);
+        stage_at(&s, NODE_RUNNING);
         for (int i = 0; i < TIMES; i++) {
                 buf_appends(&s.node.out, "<>");
                 node_out_long(&s.node, p, LONG);
@@ -371,7 +364,6 @@ TEST(long_messages_arrive_whole)
                 assert_memory_equal(got + i * (2 + LONG), "<>", 2);
                 assert_memory_equal(got + i * (2 + LONG) + 2, p, LONG);
         }
-        stage_end(&s);
         free(p);
         free(got);
 }
@@ -380,18 +372,15 @@ TEST(long_messages_arrive_whole)
 TEST(a_long_message_to_an_agent_that_left_fails_the_node)
 {
         static const char p[100000];
-        struct stage s;
+        CLEANUP(stage_end) struct stage s;
 
-        stage_begin(&s);
-        bring_to(&s, NODE_RUNNING);
-        fd_close(s.agent);
-        s.agent = -1;
+        stage_at(&s, NODE_RUNNING);
+        s.agent = fd_close(s.agent);
         node_out_long(&s.node, p, sizeof(p));
         node_flush(&s.node);
         assert_int_equal(s.node.state, NODE_RUNNING);
         turn(&s);
         assert_int_equal(s.node.state, NODE_FAILED);
-        stage_end(&s);
 }
 
 int main(void)
