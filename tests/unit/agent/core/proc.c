@@ -105,6 +105,7 @@ TEST(marked_strangers_are_found_by_the_whole_mark)
         /* Of this run: the same test may run elsewhere on the machine. */
         char *mark = xasprintf("/run/%d/store", (int)getpid()),
              *pair = xasprintf("HN_STORE=%s", mark);
+        CLEANUP(free_textp)
         char *shorter = strndup(mark, strlen(mark) - 1), *longer = xasprintf("%s2", mark);
         struct pids pids = PIDS_INIT;
         int fds[2];
@@ -133,8 +134,6 @@ TEST(marked_strangers_are_found_by_the_whole_mark)
         fd_close(fds[1]);
         free(mark);
         free(pair);
-        free(shorter);
-        free(longer);
 }
 
 /* For a moment of every exec() a process has no environment. */

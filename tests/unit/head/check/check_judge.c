@@ -447,7 +447,7 @@ TEST_WITH(NULL, drop_nodes, the_table_folds_hosts_and_names_what_differs)
                 "not run: gpu.processes: the driver does not answer\n",
                 "help: gpu.driver: install one version of the driver on all nodes\n",
         };
-        char *text, *verdict;
+        CLEANUP(free_textp) char *text = NULL, *verdict = NULL;
 
         make_ailing();
         text = check_print_table(&r, &hosts, 0);
@@ -457,8 +457,6 @@ TEST_WITH(NULL, drop_nodes, the_table_folds_hosts_and_names_what_differs)
         verdict = check_print_verdict(&r);
         assert_string_equal(verdict, "3 checks failed on 4 of 64 nodes, 4 checks warn of 7 of 64 "
                                      "nodes");
-        free(verdict);
-        free(text);
 }
 
 TEST_WITH(NULL, drop_nodes, five_hundred_nodes_fit_one_screen)

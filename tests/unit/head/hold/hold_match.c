@@ -28,17 +28,15 @@ TEST(a_key_is_of_hosts_in_any_order)
 {
         struct options o = { 0 };
         json_t *s = settings(&o);
+        CLEANUP(free_textp)
         char *key = key_of("gpu1", "gpu2", s), *turned = key_of("gpu2", "gpu1", s);
+        CLEANUP(free_textp)
         char *other = key_of("gpu1", "gpu3", s), *cut = key_of("gpu1g", "pu2", s);
 
         assert_int_equal(strlen(key), 16);
         assert_string_equal(key, turned);
         assert_string_not_equal(key, other);
         assert_string_not_equal(key, cut);
-        free(key);
-        free(turned);
-        free(other);
-        free(cut);
         json_decref(s);
 }
 
@@ -64,12 +62,11 @@ TEST(hosts_carry_user_and_port)
 static void assert_difference(struct options *a, struct options *b, const char *text)
 {
         json_t *mine = settings(a), *its = settings(b);
+        CLEANUP(free_textp)
         char *names = hold_match_difference(mine, its), *back = hold_match_difference(its, mine);
 
         assert_string_equal(names, text);
         assert_string_equal(back, text);
-        free(names);
-        free(back);
         json_decref(mine);
         json_decref(its);
 }
@@ -99,13 +96,12 @@ TEST(an_edited_ssh_configuration_is_another_setting)
         int fd = mkstemp(path);
         struct options o = { .ssh_config = path };
         json_t *before = settings(&o), *after;
-        char *names;
+        CLEANUP(free_textp) char *names = NULL;
 
         assert_int_equal(write(fd, "Host x\n", 7), 7);
         after = settings(&o);
         names = hold_match_difference(before, after);
         assert_string_equal(names, "--ssh-config");
-        free(names);
         json_decref(before);
         json_decref(after);
         close(fd);

@@ -51,7 +51,7 @@ static void assert_reads(const char *text, size_t len, const char *want)
 {
         CLEANUP(hosts_finish) struct hosts h = HOSTS_INIT;
         CLEANUP(diags_finish) struct diags d = DIAGS_INIT;
-        char *copy = malloc(len + 1), *got;
+        CLEANUP(free_textp) char *copy = malloc(len + 1), *got = NULL;
 
         /* An exact allocation, so that a read behind the end is found. */
         memcpy(copy, text, len);
@@ -63,8 +63,6 @@ static void assert_reads(const char *text, size_t len, const char *want)
         got = described(&h);
         assert_string_equal(got, want);
         assert_int_equal(d.n, 0);
-        free(got);
-        free(copy);
 }
 
 /* @place and @fact are of the first error; @more is a part of the message, or NULL. */

@@ -90,16 +90,22 @@ static struct evidence collect(struct world *w)
         return e;
 }
 
+/* Returns what is collected after the end of a rank. */
+static struct evidence collect_end(struct world *w, int rank, int status, const char *words)
+{
+        end_rank(w, rank, status, words);
+        return collect(w);
+}
+
 #define TEST_WORLD(name) TEST_OF(make_world, free_world, struct world *w, name)
 
 TEST_WORLD(an_exception_is_masked)
 {
-        struct evidence e;
+        struct evidence e = collect_end(
+                w, 3, 1 << 8,
+                "Traceback (most recent call last):\n  File \"t.py\", line 3, in <module>\n"
+                "ValueError: shard 12 of /data/x is empty\n");
 
-        end_rank(w, 3, 1 << 8,
-                 "Traceback (most recent call last):\n  File \"t.py\", line 3, in <module>\n"
-                 "ValueError: shard 12 of /data/x is empty\n");
-        e = collect(w);
         assert_int_equal(e.kind, EVIDENCE_EXIT);
         assert_string_equal(e.text, "ValueError: shard # of PATH is empty");
         assert_string_equal(e.host, "n1");
@@ -109,10 +115,8 @@ TEST_WORLD(an_exception_is_masked)
 
 TEST_WORLD(the_last_line_is_no_exception)
 {
-        struct evidence e;
+        struct evidence e = collect_end(w, 3, 7 << 8, "step 12 done\n");
 
-        end_rank(w, 3, 7 << 8, "step 12 done\n");
-        e = collect(w);
         assert_string_equal(e.text, "");
         assert_int_equal(e.code, 7);
 }
@@ -132,10 +136,8 @@ TEST_WORLD(signals_of_faults_differ_from_others)
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
-                struct evidence e;
+                struct evidence e = collect_end(w, 5, table[i].status, "");
 
-                end_rank(w, 5, table[i].status, "");
-                e = collect(w);
                 outcome_finish(&w->outcome);
                 assert_int_equal(e.kind, table[i].kind);
                 assert_int_equal(e.signal, table[i].signal);
@@ -148,8 +150,7 @@ TEST_WORLD(a_fault_names_no_host_where_there_is_no_other)
         struct evidence e;
 
         w->hosts.n = 1;
-        end_rank(w, 0, SIGSEGV, "");
-        e = collect(w);
+        e = collect_end(w, 0, SIGSEGV, "");
         w->hosts.n = NODES;
         assert_int_equal(e.kind, EVIDENCE_FAULT);
         assert_string_equal(e.host, "");
@@ -157,13 +158,12 @@ TEST_WORLD(a_fault_names_no_host_where_there_is_no_other)
 
 TEST_WORLD(an_abort_after_a_wait_in_vain_names_no_host)
 {
-        struct evidence e;
+        struct evidence e = collect_end(
+                w, 5, SIGABRT,
+                "terminate called after throwing an instance of 'c10::DistBackendError'\n"
+                "  what():  [Rank 5] Watchdog caught collective operation timeout: "
+                "WorkNCCL(SeqNum=7) ran for 600000 milliseconds before timing out.\n");
 
-        end_rank(w, 5, SIGABRT,
-                 "terminate called after throwing an instance of 'c10::DistBackendError'\n"
-                 "  what():  [Rank 5] Watchdog caught collective operation timeout: "
-                 "WorkNCCL(SeqNum=7) ran for 600000 milliseconds before timing out.\n");
-        e = collect(w);
         assert_int_equal(e.kind, EVIDENCE_KILLED);
         assert_true(e.echo);
 }
@@ -174,8 +174,7 @@ TEST_WORLD(memory_and_give_up_are_seen)
         struct evidence e;
 
         outcome_exited(&w->outcome, &c, SIGKILL, false, false, "");
-        end_rank(w, 4, 93 << 8, "");
-        e = collect(w);
+        e = collect_end(w, 4, 93 << 8, "");
         assert_int_equal(e.kind, EVIDENCE_OOM);
         assert_true(e.gave_up);
 }
@@ -210,8 +209,7 @@ TEST_WORLD(a_full_file_system_is_of_the_node_alone_by_its_path)
                 struct evidence e;
 
                 set_owner(w, table[i].owner);
-                end_rank(w, 6, 1 << 8, table[i].words);
-                e = collect(w);
+                e = collect_end(w, 6, 1 << 8, table[i].words);
                 outcome_finish(&w->outcome);
                 if (e.kind != table[i].kind || e.error != table[i].error)
                         fail_msg("%s: %d %d", table[i].words, e.kind, e.error);
@@ -234,8 +232,7 @@ TEST_WORLD(a_tmp_on_a_networks_file_system_is_shared)
 
                 for (int n = 0; n < NODES; n++)
                         w->facts[n].fs_type = 0x6969; /* NFS */
-                end_rank(w, 6, 1 << 8, table[i].words);
-                e = collect(w);
+                e = collect_end(w, 6, 1 << 8, table[i].words);
                 outcome_finish(&w->outcome);
                 if (e.kind != table[i].kind)
                         fail_msg("%s: %d", table[i].words, e.kind);
@@ -271,8 +268,8 @@ TEST(a_file_system_is_shared_by_its_type_or_its_id)
 TEST_WORLD(what_fails_on_two_hosts_at_once_is_of_none)
 {
         end_rank(w, 6, 1 << 8, TRACEBACK NO_SPACE("/dev/shm/x"));
-        end_rank(w, 0, 1 << 8, TRACEBACK NO_SPACE("/dev/shm/x"));
-        assert_int_equal(collect(w).kind, EVIDENCE_FULL);
+        assert_int_equal(collect_end(w, 0, 1 << 8, TRACEBACK NO_SPACE("/dev/shm/x")).kind,
+                         EVIDENCE_FULL);
 }
 
 TEST_WORLD(a_broken_gpu_is_the_reason)
@@ -280,8 +277,8 @@ TEST_WORLD(a_broken_gpu_is_the_reason)
         struct evidence e;
 
         snprintf(w->facts[3].gpu, sizeof(w->facts[3].gpu), "Xid 79");
-        end_rank(w, 2, 1 << 8, TRACEBACK "RuntimeError: NCCL error: remote process exited\n");
-        e = collect(w);
+        e = collect_end(w, 2, 1 << 8,
+                        TRACEBACK "RuntimeError: NCCL error: remote process exited\n");
         assert_int_equal(e.kind, EVIDENCE_GPU);
         assert_int_equal(e.node, 3);
         assert_int_equal(e.rank, -1);
@@ -311,11 +308,10 @@ TEST_WORLD(a_broken_gpu_explains_no_lost_node)
 
 TEST_WORLD(the_word_of_a_driver_is_about_the_gpu)
 {
-        struct evidence e;
+        struct evidence e = collect_end(
+                w, 2, SIGABRT,
+                TRACEBACK "RuntimeError: CUDA error: uncorrectable ECC error encountered\n");
 
-        end_rank(w, 2, SIGABRT,
-                 TRACEBACK "RuntimeError: CUDA error: uncorrectable ECC error encountered\n");
-        e = collect(w);
         assert_int_equal(e.kind, EVIDENCE_GPU);
         assert_int_equal(e.signal, 0); /* as when the kernel tells of it */
 }

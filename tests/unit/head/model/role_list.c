@@ -108,12 +108,11 @@ TEST(several_ranks_are_named_by_their_roles)
 static void assert_members(const struct role_list *p, int rank, const char *expected)
 {
         json_t *j = json_object();
-        char *text;
+        CLEANUP(free_textp) char *text = NULL;
 
         role_list_put(p, j, rank);
         text = json_dumps(j, JSON_COMPACT | JSON_PRESERVE_ORDER);
         assert_string_equal(text, expected);
-        free(text);
         json_decref(j);
 }
 

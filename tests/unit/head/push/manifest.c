@@ -154,7 +154,8 @@ TEST_WITH(setup, teardown, links_stay_links_when_they_lead_inside)
 TEST_WITH(setup, teardown, folders_on_the_way_keep_their_mode)
 {
         CLEANUP(manifest_finish) struct manifest p = MANIFEST_INIT;
-        char *got, *other_way = xasprintf("%s/a-longer-name-of-here/data/sub/y", top);
+        CLEANUP(free_textp)
+        char *got = NULL, *other_way = xasprintf("%s/a-longer-name-of-here/data/sub/y", top);
 
         assert_int_equal(symlink("in", "../a-longer-name-of-here"), 0);
         assert_int_equal(chmod("data", 0700), 0);
@@ -162,8 +163,6 @@ TEST_WITH(setup, teardown, folders_on_the_way_keep_their_mode)
         assert_string_equal(got, "data data/sub data/sub/y");
         assert_int_equal(p.manifest.v[0].mode, 0700);
         assert_int_equal(chmod("data", 0755), 0);
-        free(got);
-        free(other_way);
 }
 
 TEST_WITH(setup, teardown, two_things_in_one_place_are_refused)

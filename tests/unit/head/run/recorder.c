@@ -33,6 +33,13 @@ static char *read_of(const char *run, const char *name)
         return text;
 }
 
+static void file_is(const char *run, const char *name, const char *want)
+{
+        CLEANUP(free_textp) char *text = read_of(run, name);
+
+        assert_string_equal(text, want);
+}
+
 static bool exists(const char *run)
 {
         CLEANUP(free_textp) char *path = path_of(run, "");
@@ -77,7 +84,6 @@ TEST(nothing_is_made_before_it_is_opened)
 TEST(files_have_what_was_put)
 {
         struct recorder *r = make_run("plain", keep_all);
-        CLEANUP(free_textp) char *output = NULL, *run = NULL, *events = NULL;
 
         recorder_put(r, RECORD_RUN, "{}", 2);
         recorder_put(r, RECORD_EVENTS, "a\n", 2);
@@ -87,30 +93,24 @@ TEST(files_have_what_was_put)
         recorder_put_output(r, 8, 12, MSG_STDERR, "two", 3);
         recorder_put_output(NULL, 9, 0, MSG_STDOUT, "x", 1);
         finish_well(r);
-        output = read_of("plain", "output");
-        run = read_of("plain", "run.json");
-        events = read_of("plain", "events.ndjson");
-        assert_string_equal(output, "7 3 out 4\none\n\n8 12 err 3\ntwo\n");
-        assert_string_equal(run, "{}");
-        assert_string_equal(events, "a\nb\n");
+        file_is("plain", "output", "7 3 out 4\none\n\n8 12 err 3\ntwo\n");
+        file_is("plain", "run.json", "{}");
+        file_is("plain", "events.ndjson", "a\nb\n");
 }
 
 TEST(the_last_description_of_a_run_counts)
 {
         struct recorder *r = make_run("again", keep_all);
-        CLEANUP(free_textp) char *first = NULL, *last = NULL;
         struct error err;
 
         recorder_put(r, RECORD_RUN, "{\"n\":1}", 7);
         recorder_put(r, RECORD_RUN, "{\"n\": 2}", 8);
         recorder_open(r);
         assert_int_equal(recorder_await(r, &err), 0);
-        first = read_of("again", "run.json");
-        assert_string_equal(first, "{\"n\": 2}");
+        file_is("again", "run.json", "{\"n\": 2}");
         recorder_put(r, RECORD_RUN, "{}", 2);
         finish_well(r);
-        last = read_of("again", "run.json");
-        assert_string_equal(last, "{}");
+        file_is("again", "run.json", "{}");
 }
 
 TEST(what_does_not_fit_is_a_marked_gap)
@@ -277,15 +277,14 @@ TEST(runs_of_other_machines_may_go_on)
 
 TEST(the_start_can_be_awaited)
 {
-        CLEANUP(free_textp) char *folder = xasprintf("%s/begin", scratch), *run = NULL;
+        CLEANUP(free_textp) char *folder = xasprintf("%s/begin", scratch);
         struct recorder *r = make_run("begin", keep_all);
         struct error err;
 
         recorder_put(r, RECORD_RUN, "{}", 2);
         recorder_open(r);
         assert_int_equal(recorder_await(r, &err), 0);
-        run = read_of("begin", "run.json");
-        assert_string_equal(run, "{}");
+        file_is("begin", "run.json", "{}");
         finish_well(r);
         assert_int_equal(close(creat(folder, 0600)), 0);
         r = recorder_create(folder, "x", NULL, keep_all);
@@ -315,7 +314,7 @@ TEST(a_place_that_is_taken_is_told)
 TEST(after_an_error_output_is_cut_and_the_summary_kept)
 {
         struct recorder *r = make_run("cut", keep_all);
-        CLEANUP(free_textp) char *path = path_of("cut", "output"), *output = NULL, *summary = NULL;
+        CLEANUP(free_textp) char *path = path_of("cut", "output");
         CLEANUP(free_textp) char *events = path_of("cut", "events.ndjson");
         struct stat st = { 0 };
         struct error err;
@@ -330,24 +329,21 @@ TEST(after_an_error_output_is_cut_and_the_summary_kept)
         assert_true(recorder_finish(r, WAIT_MS, &err) < 0);
         assert_non_null(strstr(err.text, "/cut/events.ndjson: "));
         recorder_destroy(r);
-        output = read_of("cut", "output");
-        summary = read_of("cut", "summary.json");
-        assert_string_equal(output, "7 3 out 4\none\n");
-        assert_string_equal(summary, "{}");
+        file_is("cut", "output", "7 3 out 4\none\n");
+        file_is("cut", "summary.json", "{}");
 }
 
 TEST(the_folder_behind_a_link_gets_the_output)
 {
         CLEANUP(free_textp) char *folder = xasprintf("%s/runs", scratch);
-        CLEANUP(free_textp) char *there = xasprintf("%s/there", scratch), *output = NULL;
+        CLEANUP(free_textp) char *there = xasprintf("%s/there", scratch);
         struct recorder *r = recorder_create(folder, "there", there, keep_all);
 
         assert_int_equal(mkdir(there, 0700), 0);
         recorder_put_output(r, 1, 0, MSG_STDOUT, "x", 1);
         recorder_open(r);
         finish_well(r);
-        output = read_of("there", "output");
-        assert_string_equal(output, "1 0 out 1\nx\n");
+        file_is("there", "output", "1 0 out 1\nx\n");
 }
 
 TEST(a_link_leads_elsewhere)

@@ -327,7 +327,7 @@ TEST(waits_are_told_for_each_world)
 {
         struct diags d = DIAGS_INIT;
         struct scene s;
-        char *text;
+        CLEANUP(free_textp) char *text = NULL;
 
         init_scene(&s, 2, 3);
         give_roles(&s, 3);
@@ -343,7 +343,6 @@ TEST(waits_are_told_for_each_world)
         assert_has(text, "warning[HN404]: role b, ranks 0-2 wait in barrier `x` for 12s "
                          "(deadlock)\n");
         assert_has(text, "shows what role b, rank 0 does");
-        free(text);
         diags_finish(&d);
         finish_roles(&s);
 }
@@ -353,7 +352,7 @@ TEST(ranks_are_missed_by_their_own_world)
 {
         const struct hello *hellos[2] = { NULL, NULL };
         struct scene s;
-        char *text;
+        CLEANUP(free_textp) char *text = NULL;
 
         init_scene(&s, 2, 2);
         give_roles(&s, 2);
@@ -364,6 +363,5 @@ TEST(ranks_are_missed_by_their_own_world)
         assert_int_equal(rank_table_count(&s.t, rank_row_missing), 1);
         text = rank_table_missing_sentence(&s.t, 2500);
         assert_string_equal(text, "role b, rank 1 on gpu002 did not join within 2.5s");
-        free(text);
         finish_roles(&s);
 }

@@ -119,12 +119,11 @@ TEST(known_types_lead_the_algorithms)
 {
         struct known_hosts *kh = load("n1 ssh-rsa " R "\n@revoked n1 " E " " A);
         struct known_set set;
-        char *list;
+        CLEANUP(free_textp) char *list = NULL;
 
         known_hosts_find(kh, "n1", 22, &set);
         list = known_set_algorithms(&set, "ssh-ed25519,rsa-sha2-512,rsa-sha2-256");
         assert_string_equal(list, "rsa-sha2-512,rsa-sha2-256,ssh-ed25519");
-        free(list);
         known_set_finish(&set);
         known_hosts_free(kh);
 }
