@@ -3,22 +3,18 @@
 #include "head/job/job_drain.h"
 
 #include "head/job/attempt.h"
-#include "head/job/cluster.h"
 #include "head/job/world_servers.h"
+#include "job_nodes.h"
 #include "lib/unit.h"
 
 enum { NODES = 2 };
 
 struct world {
-        uv_loop_t loop;
-        struct options options;
-        struct host hosts[NODES];
-        struct node nodes[NODES];
+        struct job_nodes on;
         struct plan_node plan_nodes[NODES];
         struct plan_rank ranks[NODES];
         struct plan_world worlds[1];
         struct plan plan;
-        struct cluster cluster;
         struct attempt attempt;
         struct job_drain *drain;
         int ends;
@@ -34,31 +30,24 @@ static void note_end(void *ctx, const struct cause *c)
 
 static int set_up(void **state)
 {
-        static char names[NODES][4] = { "n0", "n1" };
-        const char *const hosts[NODES] = { names[0], names[1] };
+        const char *const hosts[NODES] = { "n0", "n1" };
         const struct world_servers_ops ops = { .send = NULL };
         struct world *w = xcalloc(1, sizeof(*w));
 
-        uv_loop_init(&w->loop);
+        job_nodes_open(&w->on, NODES, NODE_RUNNING);
         for (int i = 0; i < NODES; i++) {
-                w->hosts[i].name = names[i];
-                node_init(&w->nodes[i], &w->loop, i, &w->hosts[i], NULL, NULL, NULL);
-                w->nodes[i].state = NODE_RUNNING;
                 w->plan_nodes[i].n_ranks = 1;
                 w->ranks[i] = (struct plan_rank){ .rank = i, .node = i };
         }
         w->worlds[0] = (struct plan_world){ 0, NODES, NODES };
         w->plan = (struct plan){ w->plan_nodes, NODES, w->ranks, NODES, NODES, w->worlds, 1 };
-        w->options.max_restarts = 1;
-        w->cluster = (struct cluster){
-                .loop = &w->loop, .options = &w->options, .nodes = w->nodes, .n_nodes = NODES
-        };
+        w->on.options.max_restarts = 1;
         w->attempt =
                 (struct attempt){ .state = JOB_RUNNING,
                                   .plan = &w->plan,
                                   .stores = world_servers_create(&ops, w, &w->plan, hosts, 1 << 20),
                                   .outcome = OUTCOME_INIT };
-        w->drain = job_drain_create(&w->cluster, &w->attempt, NULL, note_end, w);
+        w->drain = job_drain_create(&w->on.cluster, &w->attempt, NULL, note_end, w);
         *state = w;
         return 0;
 }
@@ -68,14 +57,10 @@ static int tear_down(void **state)
         struct world *w = *state;
 
         job_drain_close(w->drain);
-        for (int i = 0; i < NODES; i++)
-                node_close(&w->nodes[i]);
-        uv_run(&w->loop, UV_RUN_DEFAULT);
+        job_nodes_close(&w->on);
         job_drain_free(w->drain);
-        for (int i = 0; i < NODES; i++)
-                node_finish(&w->nodes[i]);
         world_servers_destroy(w->attempt.stores);
-        assert_int_equal(uv_loop_close(&w->loop), 0);
+        job_nodes_finish(&w->on);
         free(w);
         return 0;
 }

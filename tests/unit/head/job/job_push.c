@@ -3,24 +3,18 @@
 #include "head/job/job_push.h"
 
 #include "head/job/attempt.h"
-#include "head/job/cluster.h"
 #include "head/job/heartbeat.h"
+#include "job_nodes.h"
 #include "lib/frames.h"
 #include "lib/unit.h"
 
 enum { NODES = 3, STREAM = 1 }; /* the first is the parent of the others */
 
 struct world {
-        uv_loop_t loop;
-        struct options options;
-        struct host hosts[NODES];
-        struct node nodes[NODES];
-        struct msg_addr addrs[NODES];
-        struct hosts list;
+        struct job_nodes on;
         struct plan_node plan_nodes[NODES];
         struct plan plan;
-        struct events events;
-        struct cluster cluster, no_nodes; /* the heartbeat's */
+        struct cluster no_nodes; /* the heartbeat's */
         struct attempt attempt;
         struct heartbeat *heartbeat;
         struct job_push *push;
@@ -28,37 +22,20 @@ struct world {
 
 static int set_up(void **state)
 {
-        static char names[NODES][4] = { "n0", "n1", "n2" };
         struct world *w = xcalloc(1, sizeof(*w));
 
-        uv_loop_init(&w->loop);
-        events_init(&w->events);
+        job_nodes_open(&w->on, NODES, NODE_READY);
         for (int i = 0; i < NODES; i++) {
-                w->hosts[i].name = names[i];
-                node_init(&w->nodes[i], &w->loop, i, &w->hosts[i], NULL, NULL, NULL);
-                w->nodes[i].state = NODE_READY;
-                w->nodes[i].parent = i ? &w->nodes[0] : NULL;
+                w->on.nodes[i].parent = i ? &w->on.nodes[0] : NULL;
                 w->plan_nodes[i].n_ranks = 1;
-                snprintf(w->addrs[i].iface, sizeof(w->addrs[i].iface), "eth0");
-                snprintf(w->addrs[i].addr, sizeof(w->addrs[i].addr), "10.0.0.%d", i + 1);
-                w->addrs[i].prefix = 24;
-                w->nodes[i].hello.addrs = &w->addrs[i];
-                w->nodes[i].hello.n_addrs = 1;
         }
-        w->list = (struct hosts){ .v = w->hosts, .n = NODES };
         w->plan = (struct plan){ .nodes = w->plan_nodes, .n_nodes = NODES };
-        w->options.node_timeout_ms = 30000;
-        w->cluster = (struct cluster){ .loop = &w->loop,
-                                       .options = &w->options,
-                                       .events = &w->events,
-                                       .hosts = &w->list,
-                                       .nodes = w->nodes,
-                                       .n_nodes = NODES };
-        w->no_nodes = w->cluster;
+        w->on.options.node_timeout_ms = 30000;
+        w->no_nodes = w->on.cluster;
         w->no_nodes.n_nodes = 0;
         w->attempt.outcome = (struct outcome)OUTCOME_INIT;
         w->heartbeat = heartbeat_create(&w->no_nodes, &w->attempt, NULL, NULL);
-        w->push = job_push_create(&w->cluster, &w->attempt, w->heartbeat, "run");
+        w->push = job_push_create(&w->on.cluster, &w->attempt, w->heartbeat, "run");
         *state = w;
         return 0;
 }
@@ -69,16 +46,10 @@ static int tear_down(void **state)
 
         job_push_close(w->push);
         heartbeat_close(w->heartbeat);
-        for (int i = 0; i < NODES; i++) {
-                w->nodes[i].hello = (struct hello){ 0 };
-                node_close(&w->nodes[i]);
-        }
-        uv_run(&w->loop, UV_RUN_DEFAULT);
+        job_nodes_close(&w->on);
         job_push_free(w->push);
         heartbeat_free(w->heartbeat);
-        for (int i = 0; i < NODES; i++)
-                node_finish(&w->nodes[i]);
-        assert_int_equal(uv_loop_close(&w->loop), 0);
+        job_nodes_finish(&w->on);
         free(w);
         return 0;
 }
@@ -100,9 +71,9 @@ TEST_WORLD(a_node_that_shares_with_a_forgotten_one_looks_again)
 
         push_want_encode(&b, &(struct push_want){ .holder = 1 });
         want = only_frame(&b, MSG_WANT);
-        buf_clear(&w->nodes[0].out);
-        assert_int_equal(job_push_take(w->push, &w->nodes[0], &want, &err), 0);
-        only_frame(&w->nodes[0].out, MSG_LOOK);
+        buf_clear(&w->on.nodes[0].out);
+        assert_int_equal(job_push_take(w->push, &w->on.nodes[0], &want, &err), 0);
+        only_frame(&w->on.nodes[0].out, MSG_LOOK);
         assert_true(job_push_takes_part(w->push, 2));
 }
 
@@ -112,7 +83,7 @@ static void answers(struct world *w, int node, struct buf *b, uint8_t type)
         struct frame f = only_frame(b, type);
         struct error err;
 
-        assert_int_equal(job_push_take(w->push, &w->nodes[node], &f, &err), 0);
+        assert_int_equal(job_push_take(w->push, &w->on.nodes[node], &f, &err), 0);
         buf_finish(b);
 }
 
@@ -129,9 +100,9 @@ static void wants(struct world *w, int node, uint32_t entries)
 /* Takes the next frame for a node, which must be of a type. */
 static void gets(struct world *w, int node, uint8_t type, struct frame *ret)
 {
-        assert_int_equal(frame_peek(&w->nodes[node].out, ret, NULL), 1);
+        assert_int_equal(frame_peek(&w->on.nodes[node].out, ret, NULL), 1);
         assert_int_equal(ret->type, type);
-        frame_consume(&w->nodes[node].out, ret);
+        frame_consume(&w->on.nodes[node].out, ret);
 }
 
 static uint32_t is_ordered(struct world *w, int node, enum chain_what what, uint32_t stream)
@@ -202,7 +173,7 @@ TEST_WORLD(a_large_list_is_sent_once)
         fill_manifest(&m, &e);
         offer_large_list(w, &m);
         for (int i = 0; i < NODES; i++) {
-                assert_int_equal(buf_len(&w->nodes[i].out), 0); /* all are waited for */
+                assert_int_equal(buf_len(&w->on.nodes[i].out), 0); /* all are waited for */
                 wants(w, i, 0);
         }
         all_listen(w, NODES, STREAM);
@@ -216,13 +187,13 @@ TEST_WORLD(a_large_list_is_sent_once)
         pushed_encode(&b, &(struct pushed){ .folder = "/copy" });
         answers(w, 2, &b, MSG_PUSHED);
         for (int i = 0; i < NODES; i++)
-                assert_int_equal(buf_len(&w->nodes[i].out), 0); /* nothing more was sent */
+                assert_int_equal(buf_len(&w->on.nodes[i].out), 0); /* nothing more was sent */
         wants(w, 1, 1);
         for (int i = 0; i < NODES; i++)
                 is_ordered(w, i, CHAIN_END, STREAM);
         is_ordered(w, 1, CHAIN_LISTEN, STREAM + 1);
         for (int i = 0; i < NODES; i++)
-                assert_int_equal(buf_len(&w->nodes[i].out), 0);
+                assert_int_equal(buf_len(&w->on.nodes[i].out), 0);
 }
 
 TEST_WORLD(a_single_node_gets_the_list_at_once)

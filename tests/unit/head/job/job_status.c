@@ -3,29 +3,23 @@
 #include "head/job/job_status.h"
 
 #include "head/job/attempt.h"
-#include "head/job/cluster.h"
 #include "head/job/job.h"
 #include "head/model/rank_board.h"
 #include "head/status/rank_table.h"
+#include "job_nodes.h"
 #include "lib/unit.h"
 #include "wire/status_msg.h"
 
 enum { NODES = 2 };
 
 struct world {
-        uv_loop_t loop;
-        struct options options;
-        struct host host[NODES];
-        struct hosts hosts;
-        struct node nodes[NODES];
+        struct job_nodes on;
         struct plan_node plan_nodes[NODES];
         struct plan_rank ranks[NODES];
         struct plan_world worlds[1];
         struct plan plan;
-        struct events events;
         struct rank_board_row rows[NODES];
         struct rank_board board;
-        struct cluster cluster;
         struct attempt attempt;
         struct job_config config;
         struct job_status *status;
@@ -34,37 +28,25 @@ struct world {
 
 static int set_up(void **state)
 {
-        static char names[NODES][4] = { "n0", "n1" };
         struct world *w = xcalloc(1, sizeof(*w));
 
-        uv_loop_init(&w->loop);
-        events_init(&w->events);
+        job_nodes_open(&w->on, NODES, NODE_RUNNING);
         for (int i = 0; i < NODES; i++) {
-                w->host[i].name = names[i];
-                node_init(&w->nodes[i], &w->loop, i, &w->host[i], NULL, NULL, NULL);
-                w->nodes[i].state = NODE_RUNNING;
                 w->plan_nodes[i] = (struct plan_node){ .host = (size_t)i, .n_ranks = 1 };
                 intlist_add(&w->plan_nodes[i].ranks, i);
                 w->ranks[i] = (struct plan_rank){ .rank = i, .node = i };
                 w->rows[i] =
                         (struct rank_board_row){ .joined_ms = -1, .step = -1, .written_us = -1 };
         }
-        w->hosts = (struct hosts){ .v = w->host, .n = NODES };
         w->worlds[0] = (struct plan_world){ 0, NODES, NODES };
         w->plan = (struct plan){ w->plan_nodes, NODES, w->ranks, NODES, NODES, w->worlds, 1 };
         w->board = (struct rank_board){
-                .events = &w->events, .plan = &w->plan, .rows = w->rows, .n = NODES
+                .events = &w->on.events, .plan = &w->plan, .rows = w->rows, .n = NODES
         };
-        w->cluster = (struct cluster){ .loop = &w->loop,
-                                       .options = &w->options,
-                                       .hosts = &w->hosts,
-                                       .events = &w->events,
-                                       .nodes = w->nodes,
-                                       .n_nodes = NODES };
         w->attempt =
                 (struct attempt){ .state = JOB_RUNNING, .plan = &w->plan, .outcome = OUTCOME_INIT };
         w->config.ranks = &w->board;
-        w->status = job_status_create(&w->cluster, &w->attempt, &w->config);
+        w->status = job_status_create(&w->on.cluster, &w->attempt, &w->config);
         *state = w;
         return 0;
 }
@@ -74,15 +56,11 @@ static int tear_down(void **state)
         struct world *w = *state;
 
         job_status_close(w->status);
-        for (int i = 0; i < NODES; i++)
-                node_close(&w->nodes[i]);
-        uv_run(&w->loop, UV_RUN_DEFAULT);
+        job_nodes_close(&w->on);
         job_status_free(w->status);
-        for (int i = 0; i < NODES; i++) {
-                node_finish(&w->nodes[i]);
+        job_nodes_finish(&w->on);
+        for (int i = 0; i < NODES; i++)
                 intlist_finish(&w->plan_nodes[i].ranks);
-        }
-        assert_int_equal(uv_loop_close(&w->loop), 0);
         free(w);
         return 0;
 }

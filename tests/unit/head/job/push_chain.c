@@ -6,21 +6,16 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "head/job/cluster.h"
 #include "head/push/pack_stream.h"
+#include "job_nodes.h"
 #include "lib/frames.h"
 #include "wire/msg.h"
 #include "wire/push_msg.h"
 
-enum { NODES = 4, NOT_SERVED = -1 };
+enum { NODES = JOB_NODES, NOT_SERVED = -1 };
 
 struct world {
-        uv_loop_t loop;
-        struct options options;
-        struct host hosts[NODES];
-        struct node nodes[NODES];
-        struct msg_addr addrs[NODES];
-        struct cluster cluster;
+        struct job_nodes on;
         struct push_entry entry;
         struct manifest manifest;
         struct pack_stream *packs;
@@ -52,29 +47,16 @@ static int set_up(void **state)
 {
         static const struct push_chain_ops ops = { on_serve, on_rest, on_sample, on_rest };
         static const size_t row[NODES] = { 0, 1, 2, 3 };
-        static char names[NODES][4] = { "n0", "n1", "n2", "n3" };
         static const uint32_t first[] = { 0 };
         struct world *w = xcalloc(1, sizeof(*w));
 
-        uv_loop_init(&w->loop);
-        for (int i = 0; i < NODES; i++) {
-                w->hosts[i].name = names[i];
-                node_init(&w->nodes[i], &w->loop, i, &w->hosts[i], NULL, NULL, NULL);
-                w->nodes[i].state = NODE_READY;
-                snprintf(w->addrs[i].iface, sizeof(w->addrs[i].iface), "eth0");
-                snprintf(w->addrs[i].addr, sizeof(w->addrs[i].addr), "10.0.0.%d", i + 1);
-                w->addrs[i].prefix = 24;
-                w->nodes[i].hello.addrs = &w->addrs[i];
-                w->nodes[i].hello.n_addrs = 1;
+        job_nodes_open(&w->on, NODES, NODE_READY);
+        for (int i = 0; i < NODES; i++)
                 w->served[i] = NOT_SERVED;
-        }
-        w->cluster = (struct cluster){
-                .loop = &w->loop, .options = &w->options, .nodes = w->nodes, .n_nodes = NODES
-        };
         w->entry = (struct push_entry){ .kind = PUSH_FILE, .size = 100 * PUSH_PACK_MAX };
         w->manifest = (struct manifest){ .manifest = { &w->entry, 1 }, .fd = -1 };
         w->packs = pack_stream_create(&w->manifest, 1, 1, first, 1);
-        w->chain = push_chain_create(&w->cluster, &ops, w);
+        w->chain = push_chain_create(&w->on.cluster, &ops, w);
         push_chain_begin(w->chain, w->packs, row, NODES);
         *state = w;
         return 0;
@@ -86,16 +68,10 @@ static int tear_down(void **state)
 
         push_chain_free(w->chain);
         pack_stream_free(w->packs);
-        for (int i = 0; i < NODES; i++) {
-                w->nodes[i].hello = (struct hello){ 0 };
-                node_close(&w->nodes[i]);
-        }
-        uv_run(&w->loop, UV_RUN_DEFAULT);
-        for (int i = 0; i < NODES; i++) {
+        job_nodes_close(&w->on);
+        job_nodes_finish(&w->on);
+        for (int i = 0; i < NODES; i++)
                 chain_order_finish(&w->last[i]);
-                node_finish(&w->nodes[i]);
-        }
-        assert_int_equal(uv_loop_close(&w->loop), 0);
         free(w);
         return 0;
 }
@@ -103,7 +79,7 @@ static int tear_down(void **state)
 /* Returns the next order for a node, which must be of this kind. */
 static const struct chain_order *ordered(struct world *w, int node, enum chain_what what)
 {
-        struct buf *out = &w->nodes[node].out;
+        struct buf *out = &w->on.nodes[node].out;
         struct chain_order *m = &w->last[node];
         struct frame f;
 
@@ -152,9 +128,9 @@ static void all_connect(struct world *w)
 
 static void lose(struct world *w, int node)
 {
-        w->nodes[node].state = NODE_FAILED;
+        w->on.nodes[node].state = NODE_FAILED;
         push_chain_check(w->chain);
-        w->nodes[node].state = NODE_READY; /* for node_close() */
+        w->on.nodes[node].state = NODE_READY; /* for node_close() */
 }
 
 #define TEST_WORLD(name) TEST_OF(set_up, tear_down, struct world *w, name)
@@ -225,7 +201,7 @@ TEST_WORLD(a_slow_node_moves_to_the_end)
         assert_int_equal(push_chain_source(w->chain, 2), 0);
         assert_int_equal(push_chain_source(w->chain, 1), 3);
         says(w, 0, number, CHAINED_BROKEN, 30, ECONNRESET); /* late, about the node before */
-        assert_int_equal(buf_len(&w->nodes[0].out), 0);
+        assert_int_equal(buf_len(&w->on.nodes[0].out), 0);
 
         /* It falls back, and waits for the others. */
         says(w, 3, w->last[3].number, CHAINED_CONNECTED, 20, 0);
@@ -246,7 +222,7 @@ TEST_WORLD(the_last_of_nodes_that_wait_for_each_other_is_slow)
         says(w, 1, w->last[1].number, CHAINED_SLOW, 30, 0); /* the third is slow */
         says(w, 0, w->last[0].number, CHAINED_SLOW, 30, 0); /* the second waits */
         ordered(w, 2, CHAIN_LAST);
-        assert_int_equal(buf_len(&w->nodes[0].out), 0);
+        assert_int_equal(buf_len(&w->on.nodes[0].out), 0);
         assert_int_equal(push_chain_source(w->chain, 1), 0);
         assert_int_equal(push_chain_source(w->chain, 3), 1);
 }
@@ -305,5 +281,5 @@ TEST_WORLD(a_slow_last_node_only_yields)
         all_connect(w);
         says(w, 2, w->last[2].number, CHAINED_SLOW, 30, 0);
         ordered(w, 2, CHAIN_YIELD);
-        assert_int_equal(buf_len(&w->nodes[3].out), 0);
+        assert_int_equal(buf_len(&w->on.nodes[3].out), 0);
 }
