@@ -13,6 +13,8 @@ static const size_t places[NODES] = { 0, 1, 2, 3 };
 static struct checked facts[NODES];
 static struct check_node nodes[NODES];
 static struct check_report report;
+static struct pair_book *book; /* NULL = no measurements */
+static json_t *saved;
 
 static void make_nodes(void)
 {
@@ -41,15 +43,15 @@ static void set_fact(size_t node, size_t i, const char *value)
 
 /* Measures all rounds: a pair with @slow_a and @slow_b, or with @slow_a and any other if they are
  * equal, has @rate, the others 117.5 MB/s. */
-static struct pair_book *measure_all(const json_t *base, size_t slow_a, size_t slow_b, double rate)
+static void measure_all(const json_t *base, size_t slow_a, size_t slow_b, double rate)
 {
-        struct pair_book *b = pair_book_create(places, NODES, NULL);
         struct check_pair v[NODES];
         size_t n;
 
+        book = pair_book_create(places, NODES, NULL);
         if (base)
-                baseline_expect(base, b, names, NODES);
-        while ((n = pair_book_next(b, v)) > 0) {
+                baseline_expect(base, book, names, NODES);
+        while ((n = pair_book_next(book, v)) > 0) {
                 for (size_t i = 0; i < n; i++) {
                         bool a = v[i].from == slow_a || v[i].to == slow_a;
                         bool slow =
@@ -59,43 +61,50 @@ static struct pair_book *measure_all(const json_t *base, size_t slow_a, size_t s
                         v[i].result.sent = v[i].result.received = (uint64_t)(slow ? rate : 117.5e6);
                         v[i].result.latency_us = 50;
                 }
-                pair_book_take(b, v, n);
+                pair_book_take(book, v, n);
         }
-        return b;
 }
 
-static json_t *make_base(void)
+static void drop_measurements(void)
 {
-        struct pair_book *b = measure_all(NULL, NODES, NODES, 0);
-        json_t *j = baseline_describe(&report, b, places, NODES);
-
-        pair_book_free(b);
-        return j;
+        pair_book_free(book);
+        book = NULL;
 }
 
-static json_t *saved;
+/* Makes a baseline of the facts and of good measurements. */
+static void save_base(void)
+{
+        measure_all(NULL, NODES, NODES, 0);
+        json_decref(saved);
+        saved = baseline_describe(&report, book, places, NODES);
+        drop_measurements();
+}
 
 static int set_up(void **state UNUSED)
 {
         make_nodes();
-        saved = make_base();
+        saved = NULL;
+        save_base();
         return 0;
 }
 
 static int tear_down(void **state)
 {
+        drop_measurements();
         json_decref(saved);
         return drop_nodes(state);
 }
 
-static const struct check_result *judge(const json_t *base, const struct pair_book *b, size_t node)
+#define TEST_BASE(name) TEST_WITH(set_up, tear_down, name)
+
+static const struct check_result *judge(size_t node)
 {
-        baseline_judge(&report, base, b, places, NODES);
+        baseline_judge(&report, saved, book, places, NODES);
         assert_string_equal(report.v[report.n - 1].name, "baseline");
         return &report.v[report.n - 1].of[node];
 }
 
-TEST_WITH(set_up, tear_down, a_baseline_has_facts_and_measurements)
+TEST_BASE(a_baseline_has_facts_and_measurements)
 {
         json_t *node;
 
@@ -110,86 +119,69 @@ TEST_WITH(set_up, tear_down, a_baseline_has_facts_and_measurements)
         assert_int_equal(json_array_size(json_object_get(saved, "pairs")), 4);
 }
 
-TEST_WITH(set_up, tear_down, the_same_passes)
+TEST_BASE(the_same_passes)
 {
-        struct pair_book *b;
-
-        b = measure_all(saved, 1, 1, 0.8 * 117.5e6);
+        measure_all(saved, 1, 1, 0.8 * 117.5e6);
         set_fact(1, 1, "1010000");
         set_fact(1, 2, "1");
-        assert_int_equal(judge(saved, b, 1)->level, CHECK_PASS);
-        assert_string_equal(judge(saved, b, 1)->value, "as before");
+        assert_int_equal(judge(1)->level, CHECK_PASS);
+        assert_string_equal(judge(1)->value, "as before");
         assert_int_equal(report.v[0].count[CHECK_PASS], NODES);
-        pair_book_free(b);
 }
 
-TEST_WITH(set_up, tear_down, a_fact_that_has_changed_is_told_with_then_and_now)
+TEST_BASE(a_fact_that_has_changed_is_told_with_then_and_now)
 {
         set_fact(2, 0, "6.1.9");
-        assert_string_equal(judge(saved, NULL, 2)->cause,
+        assert_string_equal(judge(2)->cause,
                             "gpu003 is not as in the baseline: kernel 6.1.9, was 6.1.0");
         assert_int_equal(report.v[0].of[2].level, CHECK_WARN);
         assert_int_equal(report.v[0].count[CHECK_PASS], NODES - 1);
 }
 
-TEST_WITH(NULL, drop_nodes, a_size_is_told_as_in_the_table)
+TEST_BASE(a_size_is_told_as_in_the_table)
 {
-        json_t *j;
-
-        make_nodes();
-        j = make_base();
         set_fact(2, 1, "2000000");
-        assert_string_equal(judge(j, NULL, 2)->value, "shm.size 2.0 MB, was 1.0 MB");
+        assert_string_equal(judge(2)->value, "shm.size 2.0 MB, was 1.0 MB");
         set_fact(2, 1, "1060000");
-        assert_string_equal(judge(j, NULL, 2)->value, "shm.size 1.1 MB, was 1.0 MB");
+        assert_string_equal(judge(2)->value, "shm.size 1.1 MB, was 1.0 MB");
         set_fact(2, 1, "940000");
-        assert_string_equal(judge(j, NULL, 2)->value, "shm.size 940 kB, was 1.0 MB");
-        json_decref(j);
+        assert_string_equal(judge(2)->value, "shm.size 940 kB, was 1.0 MB");
         set_fact(2, 1, "1050000");
-        j = make_base();
+        save_base();
         set_fact(2, 1, "1149000");
         /* Both would be 1.1 MB. */
-        assert_string_equal(judge(j, NULL, 2)->value, "shm.size 1149000, was 1050000");
-        json_decref(j);
+        assert_string_equal(judge(2)->value, "shm.size 1149000, was 1050000");
 }
 
-TEST_WITH(NULL, drop_nodes, a_fact_without_a_value_now_is_not_as_before)
+TEST_BASE(a_fact_without_a_value_now_is_not_as_before)
 {
-        json_t *j;
-
-        make_nodes();
         for (size_t i = 0; i < NODES; i++)
                 checked_add(&facts[i], "hugepages", "0", "");
-        j = make_base();
+        save_base();
         snprintf(facts[1].facts[1].problem, CHECK_PROBLEM, "cannot read");
         /* tmp.free may change at any time. */
         snprintf(facts[1].facts[2].problem, CHECK_PROBLEM, "cannot read");
-        assert_int_equal(judge(j, NULL, 1)->level, CHECK_NOT_RUN);
-        assert_string_equal(judge(j, NULL, 1)->cause, "shm.size has no value now");
+        assert_int_equal(judge(1)->level, CHECK_NOT_RUN);
+        assert_string_equal(judge(1)->cause, "shm.size has no value now");
         assert_int_equal(report.v[0].count[CHECK_PASS], NODES - 1);
         snprintf(facts[1].facts[4].problem, CHECK_PROBLEM, "cannot read");
-        assert_string_equal(judge(j, NULL, 1)->cause, "shm.size and 1 more have no value now");
+        assert_string_equal(judge(1)->cause, "shm.size and 1 more have no value now");
         set_fact(1, 0, "6.1.9");
-        assert_string_equal(judge(j, NULL, 1)->value, "kernel 6.1.9, was 6.1.0");
+        assert_string_equal(judge(1)->value, "kernel 6.1.9, was 6.1.0");
         checked_finish(&facts[2]);
-        assert_int_equal(judge(j, NULL, 2)->level, CHECK_NOT_RUN);
-        assert_string_equal(judge(j, NULL, 2)->cause, "the node has not answered in time");
-        json_decref(j);
+        assert_int_equal(judge(2)->level, CHECK_NOT_RUN);
+        assert_string_equal(judge(2)->cause, "the node has not answered in time");
 }
 
-TEST_WITH(set_up, tear_down, a_node_with_less_bandwidth_is_told_without_the_peers)
+TEST_BASE(a_node_with_less_bandwidth_is_told_without_the_peers)
 {
-        struct pair_book *b;
-
-        b = measure_all(saved, 1, 1, 0.6 * 117.5e6);
-        assert_string_equal(judge(saved, b, 1)->value, "bandwidth 564 Mbit/s, was 940 Mbit/s");
+        measure_all(saved, 1, 1, 0.6 * 117.5e6);
+        assert_string_equal(judge(1)->value, "bandwidth 564 Mbit/s, was 940 Mbit/s");
         assert_int_equal(report.v[0].count[CHECK_WARN], 1);
-        pair_book_free(b);
 }
 
-TEST_WITH(set_up, tear_down, a_pair_with_less_bandwidth_is_told_at_both_ends)
+TEST_BASE(a_pair_with_less_bandwidth_is_told_at_both_ends)
 {
-        struct pair_book *b;
         json_t *pair;
         size_t ends[2] = { 0 };
 
@@ -200,12 +192,11 @@ TEST_WITH(set_up, tear_down, a_pair_with_less_bandwidth_is_told_at_both_ends)
                 if (!strcmp(names[i], json_string_value(json_object_get(pair, "b"))))
                         ends[1] = i;
         }
-        b = measure_all(saved, ends[0], ends[1], 0.6 * 117.5e6);
-        assert_non_null(strstr(judge(saved, b, ends[0])->value, " 564 Mbit/s, was 940 Mbit/s"));
+        measure_all(saved, ends[0], ends[1], 0.6 * 117.5e6);
+        assert_non_null(strstr(judge(ends[0])->value, " 564 Mbit/s, was 940 Mbit/s"));
         assert_int_equal(strncmp(report.v[0].of[ends[0]].value, "link gpu", 8), 0);
         assert_string_equal(report.v[0].of[ends[0]].value, report.v[0].of[ends[1]].value);
         assert_int_equal(report.v[0].count[CHECK_WARN], 2);
-        pair_book_free(b);
 }
 
 TEST(a_pair_is_measured_again_before_it_is_told)
@@ -234,11 +225,11 @@ TEST(a_pair_is_measured_again_before_it_is_told)
         pair_book_free(b);
 }
 
-TEST_WITH(set_up, tear_down, a_node_that_is_new_is_not_run)
+TEST_BASE(a_node_that_is_new_is_not_run)
 {
         json_object_del(json_object_get(saved, "nodes"), "gpu004");
-        assert_int_equal(judge(saved, NULL, 3)->level, CHECK_NOT_RUN);
-        assert_string_equal(judge(saved, NULL, 3)->cause, "the baseline does not have the node");
+        assert_int_equal(judge(3)->level, CHECK_NOT_RUN);
+        assert_string_equal(judge(3)->cause, "the baseline does not have the node");
 }
 
 static void expect_refused(const char *text, const char *why)
@@ -255,10 +246,9 @@ static void expect_refused(const char *text, const char *why)
                 fail_msg("%s", err.text);
 }
 
-TEST_WITH(NULL, drop_nodes, only_files_of_save_are_read)
+TEST_BASE(only_files_of_save_are_read)
 {
         struct error err;
-        json_t *j;
 
         expect_refused("not JSON", ": line 1 is no JSON: ");
         expect_refused("{\"v\": 2, \"nodes\": {}, \"pairs\": []}", ": not written by");
@@ -267,31 +257,24 @@ TEST_WITH(NULL, drop_nodes, only_files_of_save_are_read)
         assert_null(baseline_read("/nowhere/at/all", &err));
         assert_string_equal(err.text,
                             "cannot read the baseline /nowhere/at/all: No such file or directory");
-        make_nodes();
-        j = make_base();
-        assert_int_equal(baseline_write("baseline.json", j, &err), 0);
-        json_decref(j);
-        j = baseline_read("baseline.json", &err);
-        assert_non_null(j);
-        assert_int_equal(judge(j, NULL, 0)->level, CHECK_PASS);
-        assert_true(baseline_write("/nowhere/at/all", j, &err) < 0);
-        json_decref(j);
+        assert_int_equal(baseline_write("baseline.json", saved, &err), 0);
+        json_decref(saved);
+        saved = baseline_read("baseline.json", &err);
+        assert_non_null(saved);
+        assert_int_equal(judge(0)->level, CHECK_PASS);
+        assert_true(baseline_write("/nowhere/at/all", saved, &err) < 0);
         unlink("baseline.json");
 }
 
 /* Members of other kinds, as in a file written by hand. */
-TEST_WITH(NULL, drop_nodes, strange_members_do_no_harm)
+TEST_BASE(strange_members_do_no_harm)
 {
-        struct pair_book *b;
-        json_t *j = json_loads("{\"v\": 1, \"nodes\": {\"gpu001\": 3, \"gpu002\": {\"facts\": [], "
-                               "\"bandwidth_mbit\": \"x\"}}, \"pairs\": [7, {\"a\": 1}, {\"a\": "
-                               "\"gpu001\", \"b\": \"gpu001\", \"bandwidth_mbit\": -1}]}",
-                               0, NULL);
-
-        assert_non_null(j);
-        make_nodes();
-        b = measure_all(j, 1, 1, 117.5e6);
-        assert_int_equal(judge(j, b, 0)->level, CHECK_PASS);
-        pair_book_free(b);
-        json_decref(j);
+        json_decref(saved);
+        saved = json_loads("{\"v\": 1, \"nodes\": {\"gpu001\": 3, \"gpu002\": {\"facts\": [], "
+                           "\"bandwidth_mbit\": \"x\"}}, \"pairs\": [7, {\"a\": 1}, {\"a\": "
+                           "\"gpu001\", \"b\": \"gpu001\", \"bandwidth_mbit\": -1}]}",
+                           0, NULL);
+        assert_non_null(saved);
+        measure_all(saved, 1, 1, 117.5e6);
+        assert_int_equal(judge(0)->level, CHECK_PASS);
 }
