@@ -60,7 +60,7 @@ bool trace_open(struct trace_reader *t, const void *piece, size_t len)
 bool trace_next(struct trace_reader *t, struct trace_record *ret)
 {
         struct reader *in = &t->in;
-        uint64_t rank = 0, len;
+        uint64_t later, rank = 0, len;
         uint8_t has;
 
         if (in->failed || !in->left)
@@ -68,7 +68,10 @@ bool trace_next(struct trace_reader *t, struct trace_record *ret)
         *ret = (struct trace_record){ .kind = take_u8(in) };
         /* 0 = an unknown kind, which fails below. */
         has = ret->kind < TRACE_KINDS ? fields[ret->kind] : 0;
-        t->us += take_varint(in);
+        later = take_varint(in);
+        if (later > UINT64_MAX - t->us)
+                in->failed = true;
+        t->us += later;
         ret->us = t->us;
         if (!(has & OF_NODE))
                 rank = take_varint(in);
