@@ -7,9 +7,8 @@
 
 type -P nvidia-smi >/dev/null || skip_all 'no nvidia-smi here'
 nvidia-smi -L >"$OUT" 2>&1 && [[ -s $OUT ]] || skip_all "no GPU: $(head -n 1 "$OUT")"
-export AGENT=$PLAIN/hnlaunch-agent PYTHONPATH=$ROOT/tests/lib
-finished=yes
-python3 - <<'PYTHON'
+AGENT=$PLAIN/hnlaunch-agent
+python_tests <<'PYTHON'
 import subprocess
 import time
 

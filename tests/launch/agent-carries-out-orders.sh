@@ -6,12 +6,10 @@
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
 
-export AGENT=$BUILD/hnlaunch-agent PYTHONPATH=$ROOT/tests/lib
 printf '#!/bin/sh\nexit 0\n' >plain
 printf 'no program' >nonsense
 chmod +x nonsense
-finished=yes
-python3 - <<'PYTHON'
+python_tests <<'PYTHON'
 import signal
 import socket
 import struct
@@ -207,4 +205,3 @@ tap.ok("the port of the greeting is still held", agent.hello["free_port"] > 0)
 tap.equal("after BYE it leaves in peace", agent.leave(), 0)
 tap.end()
 PYTHON
-exit $?

@@ -5,11 +5,9 @@
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
 
-export AGENT=$BUILD/hnlaunch-agent PYTHONPATH=$ROOT/tests/lib
 mkdir "$TMP/run"
 export XDG_RUNTIME_DIR=$TMP/run
-finished=yes
-python3 - <<'PYTHON'
+python_tests <<'PYTHON'
 import signal
 import time
 
@@ -152,4 +150,3 @@ agent.play()
 tap.equal("and the agent leaves after them", agent.process.wait(60), 0)
 tap.end()
 PYTHON
-exit $?

@@ -7,7 +7,7 @@
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 [[ -x $PLAIN/hnlaunch-agent ]] || skip_all 'no plain build'
-export AGENT=$PLAIN/hnlaunch-agent PYTHONPATH=$ROOT/tests/lib
+AGENT=$PLAIN/hnlaunch-agent
 # Sends on ten connections of each kind until none takes more, 1 GiB at most.
 cat >rank.py <<'END'
 import os, selectors, socket, struct
@@ -38,8 +38,7 @@ with open("sent.new", "w", encoding="ascii") as f:
     f.write(str(sent))
 os.rename("sent.new", "sent")
 END
-finished=yes
-python3 - <<'PYTHON'
+python_tests <<'PYTHON'
 import os
 
 from fake_head import *
@@ -68,4 +67,3 @@ tap.ok("the head reads, and the attempt ends", agent.play().status == {0: 0})
 tap.ok("the agent leaves", agent.leave() == 0)
 tap.end()
 PYTHON
-exit

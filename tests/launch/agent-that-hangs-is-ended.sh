@@ -20,16 +20,13 @@ for level in tree pidns; do
     ok "$level: two ranks are up" wait_for lines_are "$OUT" 2
     guard=$(pgrep -P "$PID" -x hnlaunch-guard)
     kill -STOP "$(pgrep -P "$guard")"
-    finish
-    exits "$level: a hanging agent is a lost node" 125
+    exits "$level: a hanging agent is a lost node" 125 finish
     verdict_has "$level: the verdict says why" 'lost localhost' 'its guard: no response for 2 s'
     nothing_left "$level: agent and ranks are gone"
     is "$level: so is the job folder" "$(ls "$TMP/run")" ''
 done
 
-export AGENT=$BUILD/hnlaunch-agent PYTHONPATH=$ROOT/tests/lib
-finished=yes
-python3 - "$tests" "$failures" <<'PYTHON'
+python_tests <<'PYTHON'
 import ctypes
 import signal
 import sys
@@ -91,4 +88,3 @@ for pid in both.inner, both.pid:
 lives_on(both, "one that was stopped with its guard lives, however long it took")
 tap.end()
 PYTHON
-exit

@@ -6,15 +6,14 @@
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
 
-export AGENT=$PLAIN/hnlaunch-agent PYTHONPATH=$ROOT/tests/lib
+AGENT=$PLAIN/hnlaunch-agent
 [[ -x $AGENT ]] || skip_all "no $AGENT"
 size=$(stat -c %s "$AGENT")
 echo "# $size bytes"
 if readelf -d "$AGENT" 2>/dev/null | grep -q NEEDED; then
     skip_all 'this agent is not the static one'
 fi
-finished=yes
-SIZE=$size python3 - <<'PYTHON'
+SIZE=$size python_tests <<'PYTHON'
 import os
 import struct
 import time

@@ -7,9 +7,7 @@
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
-export AGENT=$BUILD/hnlaunch-agent PYTHONPATH=$ROOT/tests/lib
-finished=yes
-python3 - <<'PYTHON'
+python_tests <<'PYTHON'
 import time
 
 from fake_head import *
@@ -67,4 +65,3 @@ for name, agent in ("who got an answer", answered), ("who waits for the head to 
     tap.equal("%s leaves when it may" % name, agent.leave(), 0)
 tap.end()
 PYTHON
-exit

@@ -6,9 +6,7 @@
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
 
-export AGENT=$BUILD/hnlaunch-agent PYTHONPATH=$ROOT/tests/lib
-finished=yes
-python3 - <<'PYTHON'
+python_tests <<'PYTHON'
 import multiprocessing
 import os
 import resource
@@ -90,4 +88,3 @@ tap.equal("and new clients are served", Client(port).ping(), 7)
 tap.equal("the agent leaves in order", agent.leave(), 0)
 tap.end()
 PYTHON
-exit

@@ -5,9 +5,7 @@
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
-export AGENT=$BUILD/hnlaunch-agent PYTHONPATH=$ROOT/tests/lib
-finished=yes
-python3 - <<'PYTHON'
+python_tests <<'PYTHON'
 import signal
 
 from fake_head import *
@@ -28,4 +26,3 @@ for name, way in ways.items():
         agent.process.kill()
 tap.end()
 PYTHON
-exit

@@ -7,9 +7,8 @@
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
-export TMP AGENT=$BUILD/hnlaunch-agent PYTHONPATH=$ROOT/tests/lib
-finished=yes
-python3 - <<'PYTHON'
+export TMP
+python_tests <<'PYTHON'
 import signal
 import tempfile
 
@@ -66,4 +65,3 @@ tap.equal("and the way from the head is closed", last_words(True, True), (b"its 
 tap.equal("of a head that leaves nothing is said", last_words(False, True), (b"", None))
 tap.end()
 PYTHON
-exit

@@ -6,9 +6,7 @@
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
 
-export AGENT=$BUILD/hnlaunch-agent PYTHONPATH=$ROOT/tests/lib
-finished=yes
-python3 - <<'PYTHON'
+python_tests <<'PYTHON'
 import errno
 import os
 import resource
@@ -164,4 +162,3 @@ tap.equal("once they have left others come in", wait_for(lambda: Client(port).pi
 tap.equal("the agent leaves in order", (agent.leave(), other.leave()), (0, 0))
 tap.end()
 PYTHON
-exit

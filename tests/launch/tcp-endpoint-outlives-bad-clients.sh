@@ -6,9 +6,7 @@
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
 
-export AGENT=$BUILD/hnlaunch-agent PYTHONPATH=$ROOT/tests/lib
-finished=yes
-python3 - <<'PYTHON'
+python_tests <<'PYTHON'
 import os
 import resource
 import socket
@@ -142,4 +140,3 @@ tap.ok("half of a later one is given no more", half.closed(5))
 tap.equal("the agent leaves in order", agent.leave(), 0)
 tap.end()
 PYTHON
-exit

@@ -7,6 +7,8 @@
 #   hn --local 2 true                      # sets RC, fills $OUT and $ERR
 #   exits 'a good launch gives 0' 0        # or both at once:
 #   hn_exits 'a good launch gives 0' 0 --local 2 true
+#   comes_up 'two ranks run' 2 start --local 2 sh -c 'echo up; exec sleep 600'
+#   exits 'Ctrl-C ends it' 130 finish_by INT
 #   done_testing
 #
 # Every script has an empty folder $TMP, is in $TMP/work, and sees neither settings nor the umask of the user. The
@@ -24,6 +26,7 @@ HNLAUNCH=${HNLAUNCH:-$BUILD/hnlaunch}
 WORKERS=$BUILD/tests/lib
 # The same without sanitizers: for tests that look at memory.
 PLAIN=${PLAIN:-$ROOT/build}
+AGENT=$BUILD/hnlaunch-agent
 
 TMP=$(mktemp -d "${TMPDIR:-/tmp}/hntest.XXXXXX")
 OUT=$TMP/out ERR=$TMP/err RC=0 PID=
@@ -62,6 +65,12 @@ while True:
             continue
     print(port)
     break'
+}
+
+# A runtime folder as a login has: the sockets of runs are there.
+runtime_dir() {
+    export XDG_RUNTIME_DIR=$TMP/runtime
+    mkdir -m 700 "$XDG_RUNTIME_DIR"
 }
 
 # A PATH with all programs of the machine but these.
@@ -116,6 +125,14 @@ done_testing() {
     exit $((failures > 0))
 }
 
+# Runs the Python program on standard input, for which $AGENT is (fake_head.py), as the rest of the script: it prints all
+# results. Its arguments are the numbers of tests and failures up to here.
+python_tests() {
+    finished=yes
+    AGENT=$AGENT PYTHONPATH=$ROOT/tests/lib python3 - "$tests" "$failures"
+    exit
+}
+
 # Runs a command that prints "ok NAME", "not ok NAME" and comments, and hands its results on.
 tell_results() { # COMMAND...
     local line
@@ -153,7 +170,11 @@ is() { # NAME GOT WANT
     fi
 }
 
-exits() { is "$1" "$RC" "$2"; } # NAME CODE
+# The exit code of what has run, or of a command that sets RC: run(), finish(), lab_hn(), or a function of the script.
+exits() { # NAME CODE [COMMAND...]
+    "${@:3}"
+    is "$1" "$RC" "$2"
+}
 
 has() { # NAME FILE TEXT: the file has TEXT in one line
     if grep -qF -- "$3" "$2"; then
@@ -193,6 +214,8 @@ has_rows() { # NAME -F|-E LINE...: of grep
     pass "$name"
 }
 
+has_row() { ok "$1" grep -qE "^$2\$" "$OUT"; } # NAME REGEX: of a whole line of stdout
+
 verdict() { tail -n 1 "$ERR"; }
 
 verdict_has() { # NAME TEXT...: all of them in the last line of stderr
@@ -222,11 +245,7 @@ run() {
 
 hn() { run "$HNLAUNCH" "$@"; }
 
-# hn, and its exit code.
-hn_exits() { # NAME CODE ARGUMENT...
-    hn "${@:3}"
-    exits "$1" "$2"
-}
+hn_exits() { exits "$1" "$2" hn "${@:3}"; } # NAME CODE ARGUMENT...
 
 # Starts hnlaunch in the background: PID is hnlaunch itself, with signals as in a terminal.
 start() {
@@ -249,8 +268,18 @@ finish() {
     PID=
 }
 
+finish_by() { # SIGNAL: the same after the signal
+    kill -s "$1" "$PID"
+    finish
+}
+
 lines_are() { # FILE N
     [[ $(wc -l <"$1") -ge $2 ]]
+}
+
+comes_up() { # NAME N COMMAND...: the command, such as start(), and N lines of output after it
+    "${@:3}"
+    ok "$1" wait_for lines_are "$OUT" "$2"
 }
 
 count_is() { # REGEX N: lines of $OUT
