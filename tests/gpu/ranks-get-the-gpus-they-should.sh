@@ -11,15 +11,9 @@
 
 gpu_needed 'GPUs of ranks'
 # Simulated ones have no files, so hnlaunch does not count them: here they get some, in a mount namespace.
-if [[ ${1-} == inside ]]; then
-    driver_files "$TMP/gpus" || skip_all 'the files of a driver cannot be made here'
-elif grep -q ' fakegpu$' "$TMP/gpus"; then
-    if [[ $EUID != 0 ]] || ! unshare --mount true 2>/dev/null; then
-        skip_all 'needs root (a mount namespace)'
-    fi
-    unshare --mount bash "$ROOT/tests/gpu/$(basename "$0")" inside
-    code=$? finished=yes
-    exit "$code"
+if [[ ${1-} == inside ]] || grep -q ' fakegpu$' "$TMP/gpus"; then
+    in_mount_namespace "$@"
+    driver_files "$TMP/gpus"
 fi
 # As hnlaunch counts them, whichever CUDA calls the first.
 CUDA_DEVICE_ORDER=PCI_BUS_ID "$TMP/devices" >"$TMP/gpus"
@@ -43,8 +37,7 @@ is '--ppn gpu, too' "$(shown --local --ppn gpu)" "${node%$'\n'}"
 is 'own: each rank sees its own' "$(shown --local -o run.gpu_visibility=own)" "${own%$'\n'}"
 is '0 GPUs per rank: nothing is hidden' "$(shown --local 2 --gpus-per-rank 0 | head -n 1)" "0:$all"
 is 'a rank with all of them' "$(shown --local 1 --gpus-per-rank "$GPUS" -o run.gpu_visibility=own)" "0:$all"
-hn -w localhost --ppn $((GPUS + 1)) true
-exits 'more ranks than GPUs is an error' 69
+hn_exits 'more ranks than GPUs is an error' 69 -w localhost --ppn $((GPUS + 1)) true
 is '--oversubscribe: they share' "$(shown --local $((GPUS + 1)) --oversubscribe -o run.gpu_visibility=own | sed -n "$((GPUS + 1))p")" \
     "$GPUS:${uuids[0]}"
 last=$((GPUS - 1))

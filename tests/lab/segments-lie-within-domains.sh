@@ -32,13 +32,11 @@ for i in 2 4 6; do wire "$i" $B 4; done
 wire 8 $A 5 # of the same cluster, but another clique
 asked() { for i in {1..8}; do lab exec "node00$i" sh -c 'cat /mnt/word.asked 2>/dev/null'; done | wc -l; }
 
-lab_hn -H "$TMP/hosts.txt" --label none sh -c 'echo $RANK $(hostname)'
-exits 'a plain launch' 0
+exits 'a plain launch' 0 lab_hn -H "$TMP/hosts.txt" --label none sh -c 'echo $RANK $(hostname)'
 is '... has the order of the list' "$(sort -n "$OUT" | cut -d' ' -f2 | tr '\n' ' ')" "$(echo node00{1..8}) "
 is '... and asks no driver' "$(asked)" 0
 
-lab_hn -H "$TMP/hosts.txt" --order topology --label none sh -c 'echo $RANK $HN_NODE_RANK $(hostname)'
-exits '--order topology' 0
+exits '--order topology' 0 lab_hn -H "$TMP/hosts.txt" --order topology --label none sh -c 'echo $RANK $HN_NODE_RANK $(hostname)'
 is 'ranks stand by domain and name' "$(sort -n "$OUT" | tr '\n' ' ')" \
     '0 0 node001 1 1 node003 2 2 node005 3 3 node007 4 4 node002 5 5 node004 6 6 node006 7 7 node008 '
 is 'each driver is asked once' "$(asked)" 8
@@ -53,15 +51,13 @@ lab_hn plan --probe -H "$TMP/hosts.txt" --segment 2 --nodes 6 true
 ok '... the table, in short' grep -qE '^ +3 +node007 +aaaabbbb\.4 +3 ' "$OUT"
 ok '... and which nodes stand by' grep -qE '^ +- +node008 +aaaabbbb\.5 +spare ' "$OUT"
 
-lab_hn -H "$TMP/hosts.txt" --segment 3 --nodes 6 --label none sh -c 'echo $RANK $(hostname)'
-exits 'segments of three' 0
+exits 'segments of three' 0 lab_hn -H "$TMP/hosts.txt" --segment 3 --nodes 6 --label none sh -c 'echo $RANK $(hostname)'
 is '... lie within domains' "$(sort -n "$OUT" | cut -d' ' -f2 | tr '\n' ' ')" 'node001 node003 node005 node002 node004 node006 '
 lab_hn -H "$TMP/hosts.txt" --tree 2 --segment 3 --nodes 6 --label none sh -c 'echo $RANK $(hostname)'
 is '... in a tree, too' "$(sort -n "$OUT" | cut -d' ' -f2 | tr '\n' ' ')" 'node001 node003 node005 node002 node004 node006 '
 lab_hn -H "$TMP/hosts.txt" --segment 4 -n 4 --label none sh -c 'echo $RANK $(hostname)'
 is '... with -n, in the domain that has four' "$(sort -n "$OUT" | cut -d' ' -f2 | tr '\n' ' ')" 'node001 node003 node005 node007 '
-lab_hn -H "$TMP/hosts.txt" --segment 4 touch "$TMP/started"
-exits 'segments of four do not fit' 69
+exits 'segments of four do not fit' 69 lab_hn -H "$TMP/hosts.txt" --segment 4 touch "$TMP/started"
 has '... and are refused with the domains' "$ERR" \
     'error[HN360]: segments of 4 nodes do not fit: domain aaaabbbb.4 has 4 nodes (node[001,003,005,007]), bbbbbbbb.4 has 3 nodes (node[002,004,006]), aaaabbbb.5 has 1 node (node008)'
 ok '... nothing starts' test ! -e "$TMP/started"
@@ -94,7 +90,6 @@ lab_hn -H "$TMP/hosts.txt" --segment 4 --topology net.txt --label none sh -c 'ec
 is 'without NVLink switches are the domains' "$(sort -n "$OUT" | cut -d' ' -f2 | tr '\n' ' ')" "$(echo node00{1..8}) "
 wire 3 $A 4
 wire 8 $A 4
-lab_hn -H "$TMP/hosts.txt" --segment 4 --topology net.txt true
-exits 'an NVLink domain counts more than a switch' 69
+exits 'an NVLink domain counts more than a switch' 69 lab_hn -H "$TMP/hosts.txt" --segment 4 --topology net.txt true
 lab_nothing_left 'nothing is left'
 done_testing

@@ -8,25 +8,14 @@
 # shellcheck source=tests/lib/driver_files.sh
 . "$ROOT/tests/lib/driver_files.sh"
 
-type -P cc >/dev/null || skip_all 'no compiler here'
 in_mount_namespace "$@"
-unset OMP_NUM_THREADS
-
-printf '%s\n' '0 GPU-0 0000:1b:00.0' '1 GPU-1 0000:2b:00.0' >"$TMP/gpus"
-driver_files "$TMP/gpus" || skip_all 'the driver'\''s folder cannot be made here'
 two_numa_nodes
-gpus_at() { # NODE NODE: of the two GPUs
-    mkdir -p /sys/bus/pci/devices/0000:{1,2}b:00.0
-    echo "$1" >/sys/bus/pci/devices/0000:1b:00.0/numa_node
-    echo "$2" >/sys/bus/pci/devices/0000:2b:00.0/numa_node
-}
 masks() { # ARG...: "CPUS" of each rank in one line
     hn "$@" --label none "$WORKERS/worker_masks"
     sort -n "$OUT" | cut -d: -f2 | paste -sd' '
 }
 
-mkdir lib
-cc -shared -fPIC -o lib/libnvidia-ml.so.1 "$ROOT/tests/lib/fake_nvml.c" || skip_all 'the compiler makes no libraries'
+nvml_library lib
 export LD_LIBRARY_PATH=$PWD/lib FAKE_NVML_GPUS=2 FAKE_NVML=$PWD/nvml
 echo fine >nvml
 

@@ -9,13 +9,10 @@
 # shellcheck source=tests/lib/driver_files.sh
 . "$ROOT/tests/lib/driver_files.sh"
 
-type -P cc >/dev/null || skip_all 'no compiler here'
 in_mount_namespace "$@"
 [[ $(readlink /proc/self/ns/pid) == 'pid:[4026531836]' ]] || skip_all 'needs the first process namespace'
-echo "0 GPU-00000000-0000-0000-0000-000000000000 0000:10:00.0" >"$TMP/gpus"
-driver_files "$TMP/gpus" || skip_all 'the driver'\''s folder cannot be made here'
-mkdir lib
-cc -shared -fPIC -o lib/libnvidia-ml.so.1 "$ROOT/tests/lib/fake_nvml.c" || skip_all 'the compiler makes no libraries'
+driver_of 1
+nvml_library lib
 export LD_LIBRARY_PATH=$PWD/lib FAKE_NVML_GPUS=1
 cat >node <<'END'
 #!/bin/sh
@@ -58,8 +55,7 @@ for how in '--restart auto' '--max-restarts 1'; do
     ok "$how: the driver is asked again" wait_for asked_twice
     ok 'the ranks wait' pid_runs
     : >a.processes
-    finish
-    exits 'when the memory is free, the job goes on' 0
+    exits 'when the memory is free, the job goes on' 0 finish
     has 'the wait is told' "$ERR" 'a: memory of the ended attempt is not free: 70000 MiB of GPU 0, of rank 0 (pid '
     lacks 'on the same hosts' "$ERR" 'takes the place'
     ok 'no host is noted' not test -s bad
@@ -69,9 +65,7 @@ done
 new_job ended
 HOW=start job --restart auto
 ok 'while the ranks wait' wait_for asked_twice
-kill -TERM "$PID"
-finish
-exits 'SIGTERM ends the job' 5
+exits 'SIGTERM ends the job' 5 finish_by TERM
 ok 'no host is noted' not test -s bad
 cd ..
 
@@ -120,8 +114,7 @@ ok 'figures come' wait_for figures a
 ok 'also of the other node' wait_for figures b
 echo 9 >a.ecc
 : >go
-finish
-exits 'ECC errors on the node of the rank: the job goes on' 0
+exits 'ECC errors on the node of the rank: the job goes on' 0 finish
 has 'those of the attempt are the evidence' "$ERR" 'same hosts: 2 uncorrected ECC errors of GPU 0: the first time on a'
 cd ..
 

@@ -9,25 +9,16 @@
 # shellcheck source=tests/lib/driver_files.sh
 . "$ROOT/tests/lib/driver_files.sh"
 
-type -P cc >/dev/null || skip_all 'no compiler here'
 in_mount_namespace "$@"
-for i in 0 1 2; do
-    echo "$i GPU-$i$i$i$i$i$i$i$i-0000-0000-0000-000000000000 0000:1$i:00.0"
-done >"$TMP/gpus"
-driver_files "$TMP/gpus" || skip_all 'the driver'\''s folder cannot be made here'
+driver_of 3
 
-library() { # FOLDER OPTION...
-    mkdir "$1"
-    cc -shared -fPIC -o "$1/libnvidia-ml.so.1" "${@:2}" "$ROOT/tests/lib/fake_nvml.c"
-}
-library whole && library without_power -DWITHOUT_POWER && library without_count -DWITHOUT_COUNT ||
-    skip_all 'the compiler makes no libraries'
+nvml_library whole
+nvml_library without_power -DWITHOUT_POWER
+nvml_library without_count -DWITHOUT_COUNT
 mkdir none
 ! ldconfig -p | grep -q libnvidia-ml.so.1 || export REAL_LIBRARY=yes
 ulimit -c 0
-export AGENT=$BUILD/hnlaunch-agent PYTHONPATH=$ROOT/tests/lib
-finished=yes
-python3 - <<'PYTHON'
+python_tests <<'PYTHON'
 import signal
 import struct
 import time

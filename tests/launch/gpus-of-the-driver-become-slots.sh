@@ -12,10 +12,7 @@ in_mount_namespace "$@"
 
 # --- three GPUs, in the order of the bus ------------------------------------------------------------
 
-for i in 0 1 2; do
-    echo "$i GPU-$i$i$i$i$i$i$i$i-0000-0000-0000-000000000000 0000:1$i:00.0"
-done >"$TMP/gpus"
-driver_files "$TMP/gpus" || skip_all 'the driver'\''s folder cannot be made here'
+driver_of 3
 
 # shellcheck disable=SC2016
 shown() { # ARG...: "RANK:CUDA_VISIBLE_DEVICES" of each rank, with - for none
@@ -30,8 +27,7 @@ is 'own: one each' "$(shown --local -o run.gpu_visibility=own)" $'0:0\n1:1\n2:2'
 is 'two for one rank' "$(shown --local 1 --gpus-per-rank 2 -o run.gpu_visibility=own)" '0:0,1'
 is 'GPUs are not assigned' "$(shown --local 2 --gpus-per-rank 0)" $'0:-\n1:-'
 is 'more ranks than GPUs share them' "$(shown --local 4 -o run.gpu_visibility=own)" $'0:0\n1:1\n2:2\n3:0'
-hn -w localhost --ppn 4 true
-exits 'but not when a hostfile or -w counts' 69
+hn_exits 'but not when a hostfile or -w counts' 69 -w localhost --ppn 4 true
 
 # Where the environment hides GPUs, they do not count, and stay hidden.
 is 'by number: one rank' "$(CUDA_VISIBLE_DEVICES=2 shown --local)" '0:2'
@@ -77,8 +73,7 @@ is '--env-file' "$(shown -w localhost --env-file env)" $'0:1,2\n1:1,2'
 refused() { # NAME CODE ARG...
     local name=$1 code=$2
     shift 2
-    hn "$@" true
-    exits "$name: refused" 69
+    hn_exits "$name: refused" 69 "$@" true
     has '... with its number' "$ERR" "HN$code"
     has '... and what limits the GPUs' "$ERR" CUDA_VISIBLE_DEVICES
 }

@@ -8,14 +8,9 @@
 # shellcheck source=tests/lib/driver_files.sh
 . "$ROOT/tests/lib/driver_files.sh"
 
-type -P cc >/dev/null || skip_all 'no compiler here'
 in_mount_namespace "$@"
-for i in 0 1 2 3; do
-    echo "$i GPU-00000000-0000-0000-0000-00000000000$i 0000:1$i:00.0"
-done >"$TMP/gpus"
-driver_files "$TMP/gpus" || skip_all 'the driver'\''s folder cannot be made here'
-mkdir lib
-cc -shared -fPIC -o lib/libnvidia-ml.so.1 "$ROOT/tests/lib/fake_nvml.c" || skip_all 'the compiler makes no libraries'
+driver_of 4
+nvml_library lib
 export LD_LIBRARY_PATH=$PWD/lib FAKE_NVML_GPUS=4
 
 hosts=(-w localhost:4 --label none)
@@ -29,8 +24,7 @@ s 0 0
 t 0 0,1,2,3
 t 1 0,1,2,3
 w 0 3'
-hn "${hosts[@]}" --role t -n 2 --world all "${show[@]}" : --role r --on t --world all "${show[@]}"
-exits 'in one world' 0
+hn_exits 'in one world' 0 "${hosts[@]}" --role t -n 2 --world all "${show[@]}" : --role r --on t --world all "${show[@]}"
 is 'it is so, too' "$(sort "$OUT")" 'r 2 
 t 0 0,1
 t 1 0,1'

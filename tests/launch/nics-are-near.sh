@@ -14,7 +14,7 @@ unset NCCL_IB_HCA UCX_NET_DEVICES
 for n in {0..7}; do
     printf '%d GPU-%d 0000:%x:00.0\n' "$n" "$n" $((0x1b + n * 0x10))
 done >"$TMP/gpus"
-driver_files "$TMP/gpus" || skip_all 'the driver'\''s folder cannot be made here'
+driver_files "$TMP/gpus"
 mount -t tmpfs none /sys/bus/pci && mount -t tmpfs none /sys/class || skip_all 'sysfs cannot be covered here'
 mkdir /sys/bus/pci/devices /sys/class/infiniband
 
@@ -72,7 +72,6 @@ is 'no InfiniBand: nothing is set' "$(nics --local 2 --nic near)" ' '
 has '... and told' "$ERR" 'warning[HN319]: localhost: --nic near sets no NICs: no port of InfiniBand or RoCE is active here'
 hn -w localhost:2 --nic near --role a -n 1 true : --role b -n 1 --on a true
 is '... once for all roles' "$(grep -c HN319 "$ERR")" 1
-hn --local 1 --nic far true
-exits 'another word is refused' 64
+hn_exits 'another word is refused' 64 --local 1 --nic far true
 nothing_left 'nothing is left'
 done_testing

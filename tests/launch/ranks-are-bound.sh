@@ -9,17 +9,7 @@
 . "$ROOT/tests/lib/driver_files.sh"
 
 in_mount_namespace "$@"
-unset OMP_NUM_THREADS
-
-printf '%s\n' '0 GPU-0 0000:1b:00.0' '1 GPU-1 0000:2b:00.0' >"$TMP/gpus"
-driver_files "$TMP/gpus" || skip_all 'the driver'\''s folder cannot be made here'
-
 two_numa_nodes
-gpus_at() { # NODE NODE: of the two GPUs
-    mkdir -p /sys/bus/pci/devices/0000:{1,2}b:00.0
-    echo "$1" >/sys/bus/pci/devices/0000:1b:00.0/numa_node
-    echo "$2" >/sys/bus/pci/devices/0000:2b:00.0/numa_node
-}
 gpus_at 0 1
 
 masks() { # ARG...: "RANK:CPUS:OMP_NUM_THREADS" of each rank in one line
@@ -128,8 +118,7 @@ is 'a mask of hnlaunch is kept' "$(sort "$OUT" | cut -d: -f2 | paste -sd' ')" "$
 has '... and named where the GPU is elsewhere' "$ERR" 'rank 1 is not bound: no processor of that NUMA node is allowed here'
 
 for word in both core:0 list: 'list:0;' ''; do
-    hn --local 1 --bind "$word" true
-    exits "--bind '$word' is refused" 64
+    hn_exits "--bind '$word' is refused" 64 --local 1 --bind "$word" true
 done
 nothing_left 'nothing is left'
 done_testing

@@ -7,16 +7,11 @@
 # shellcheck source=tests/lib/driver_files.sh
 . "$ROOT/tests/lib/driver_files.sh"
 
-type -P cc >/dev/null || skip_all 'no compiler here'
 in_mount_namespace "$@"
-for i in 0 1 2; do
-    echo "$i GPU-$i$i$i$i$i$i$i$i-0000-0000-0000-000000000000 0000:1$i:00.0"
-done >"$TMP/gpus"
-driver_files "$TMP/gpus" || skip_all 'the driver'\''s folder cannot be made here'
-mkdir whole
-cc -shared -fPIC -o whole/libnvidia-ml.so.1 "$ROOT/tests/lib/fake_nvml.c" || skip_all 'the compiler makes no libraries'
-export XDG_RUNTIME_DIR=$TMP/runtime FAKE_NVML_GPUS=3 FAKE_NVML=$PWD/word
-mkdir -m 700 "$XDG_RUNTIME_DIR"
+driver_of 3
+nvml_library whole
+runtime_dir
+export FAKE_NVML_GPUS=3 FAKE_NVML=$PWD/word
 echo fine >word
 
 LD_LIBRARY_PATH=$PWD/whole start --local 3 --label none sh -c 'echo up; exec sleep 1000'
@@ -35,7 +30,6 @@ table_has() { "$HNLAUNCH" top >table && grep -qE -- "$1" table; }
 ok 'the table has their mean, sums, and the hottest' wait_for table_has '^localhost .* 91% +205G/240G +62C +2\.0kW '
 ok 'below their titles' grep -qE '^HOST .* GPU% +GMEM +TEMP +POWER ' table
 kill "$looker"
-kill -INT "$PID"
-finish
+finish_by INT
 nothing_left 'nothing is left'
 done_testing
