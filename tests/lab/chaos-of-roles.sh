@@ -19,7 +19,7 @@ N=2000 G=1000 LIMIT=20000
 # Sets KILLS ("MS PART JOB NODE-INDEX PICK" each) and DEAF of a round.
 choose() { # ROUND
     local i n parts=(head agent agent rank rank interrupt interrupts)
-    RANDOM=$(((seed * 7919 + $1 * 104729) % 32749))
+    seed_round "$1"
     n=$((RANDOM % 3 + 1))
     DEAF=$((RANDOM % 2))
     KILLS=()
@@ -88,9 +88,7 @@ round() { # NUMBER
     for kill in "${KILLS[@]}"; do
         read -r ms part job index pick <<<"$kill"
         HEAD=${HEADS[job]}
-        now_ms
-        ms=$((begin + ms - MS))
-        ((ms <= 0)) || sleep "$(printf '0.%03d' "$ms")"
+        sleep_until $((begin + ms))
         UNLESS=head_ended within $LIMIT hit_part "$part" "$job" "${NODES[index]}" "$pick"
     done
     for job in 0 1; do
@@ -116,27 +114,7 @@ round() { # NUMBER
     rm -rf "$DIR".[01]
 }
 
-team() { # TEAM
-    local i
-    team_begin "$1"
-    for ((i = $1 + 1; i <= rounds; i += TEAMS)); do
-        round "$i"
-    done
-}
-
-begin=$SECONDS
-faults_up "${TEAM_COUNT:-4}" 2
-run_teams
-
-sort -n "$TMP"/results.* >"$TMP/results"
-is "all $rounds rounds of seed $seed were run" "$(wc -l <"$TMP/results")" "$rounds"
+run_rounds 4 2 "$rounds"
 ok 'most rounds hit something' test "$(cut -d'|' -f5 "$TMP/results" | grep -c @)" -gt $((rounds / 2))
 ok 'jobs that nothing hit ran beside them' grep -qE '\|-, .*@|@.*, -\|' "$TMP/results"
-grep '|BAD|' "$TMP/results" >"$OUT"
-is 'after each one both jobs had ended as they should, and nothing was left' "$(wc -l <"$OUT")" 0
-lab_nothing_left 'no process is left anywhere'
-printf '# %d rounds in %d s; exit codes:' "$rounds" $((SECONDS - begin))
-cut -d'|' -f3 "$TMP/results" | tr ' ' '\n' | sort -n | uniq -c | awk '{ printf " %s x %s", $1, $2 }'
-echo
-[[ -z ${VERBOSE-} ]] || sed 's/^/# /' "$TMP/results"
-done_testing
+end_rounds 'after each one both jobs had ended as they should, and nothing was left'

@@ -20,7 +20,7 @@ N=2000 G=1000 LIMIT=20000
 # Sets KILLS ("MS PART NODE-INDEX PICK" each), DEAF, CONTAIN, COLD of a round.
 choose() { # ROUND
     local i n parts=(head agent agent guard guard worker worker session) contain=(auto tree cgroup pidns)
-    RANDOM=$(((seed * 7919 + $1 * 104729) % 32749))
+    seed_round "$1"
     n=$((RANDOM % 3 + 1))
     DEAF=$((RANDOM % 2)) CONTAIN=${contain[RANDOM % 4]} COLD=$((RANDOM % 4 == 0))
     KILLS=()
@@ -73,9 +73,7 @@ round() { # NUMBER
     begin=$MS
     for kill in "${KILLS[@]}"; do
         read -r ms part index pick <<<"$kill"
-        now_ms
-        ms=$((begin + ms - MS))
-        ((ms <= 0)) || sleep "$(printf '0.%03d' "$ms")"
+        sleep_until $((begin + ms))
         UNLESS=head_ended within $LIMIT kill_part "$part" "${NODES[index]}" "$pick"
     done
     # A job whose kills hit nothing that matters ends by itself.
@@ -97,27 +95,7 @@ round() { # NUMBER
     rm -rf "$dir"
 }
 
-team() { # TEAM
-    local i
-    team_begin "$1"
-    for ((i = $1 + 1; i <= rounds; i += TEAMS)); do
-        round "$i"
-    done
-}
-
-begin=$SECONDS
-faults_up "${TEAM_COUNT:-4}" 2
-run_teams
-
-sort -n "$TMP"/results.* >"$TMP/results"
+run_rounds 4 2 "$rounds"
 hits=$(cut -d'|' -f7 "$TMP/results" | wc -w)
-is "all $rounds rounds of seed $seed were run" "$(wc -l <"$TMP/results")" "$rounds"
 ok 'most kills hit something' test "$hits" -ge $((rounds / 2))
-grep '|BAD|' "$TMP/results" >"$OUT"
-is 'after each one hnlaunch had ended and nothing was left' "$(wc -l <"$OUT")" 0
-lab_nothing_left 'no process is left anywhere'
-printf '# %d rounds, %d kills that hit, in %d s; exit codes:' "$rounds" "$hits" $((SECONDS - begin))
-cut -d'|' -f3 "$TMP/results" | sort -n | uniq -c | awk '{ printf " %s x %s", $1, $2 }'
-echo
-[[ -z ${VERBOSE-} ]] || sed 's/^/# /' "$TMP/results"
-done_testing
+end_rounds 'after each one hnlaunch had ended and nothing was left'

@@ -51,28 +51,14 @@ round() { # NUMBER
     rm -rf "$dir"
 }
 
-team() { # TEAM
-    local i
-    team_begin "$1"
-    for ((i = $1 + 1; i <= rounds; i += TEAMS)); do
-        [[ -n ${ONLY-} && $i != "$ONLY" ]] || round "$i"
-    done
-}
-
-begin=$SECONDS
-[[ -z ${ONLY-} ]] || rounds=$ONLY
-faults_up "${TEAM_COUNT:-2}" 4
-run_teams
-
-sort -n "$TMP"/results.* >"$TMP/results"
-is "all rounds of seed $seed were run" "$(wc -l <"$TMP/results")" "$([[ -z ${ONLY-} ]] && echo "$rounds" || echo 1)"
+run_rounds 2 4 "${ONLY:-$rounds}"
 {
     grep '|BAD|' "$TMP/results"
     sort -n "$TMP"/lines.* 2>/dev/null
 } >"$OUT"
 is 'each job went and ended by the rules, and nothing was left' "$(grep -c '|BAD|' "$TMP/results")" 0
 lab_nothing_left 'no process is left anywhere'
-printf '# %d rounds in %d s; ends:' "$(wc -l <"$TMP/results")" $((SECONDS - begin))
+printf '# %d rounds in %d s; ends:' "$(wc -l <"$TMP/results")" $((SECONDS - begun))
 grep -o -- '-> [a-z]*' "$TMP/results" | sort | uniq -c | awk '{ printf " %s x %s", $1, $3 }'
 echo
 done_testing

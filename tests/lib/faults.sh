@@ -118,6 +118,45 @@ run_teams() {
     wait "${teams[@]}"
 }
 
+# Runs round() of the script for rounds 1 to N, or for $ONLY alone, and sorts what they have appended to
+# $TMP/results.TEAM, "ROUND|BAD or nothing|..." each, into $TMP/results. RANDOM goes by $seed and the round.
+run_rounds() { # TEAMS TEAM-NODES N
+    local n=$3
+    team() {
+        local i
+        team_begin "$1"
+        for ((i = $1 + 1; i <= n; i += TEAMS)); do
+            [[ -n ${ONLY-} && $i != "$ONLY" ]] || round "$i"
+        done
+    }
+    begun=$SECONDS
+    faults_up "${TEAM_COUNT:-$1}" "$2"
+    run_teams
+    sort -n "$TMP"/results.* >"$TMP/results"
+    [[ -z ${ONLY-} ]] || n=1
+    is "all $n rounds of seed $seed were run" "$(wc -l <"$TMP/results")" "$n"
+}
+
+seed_round() { RANDOM=$(((seed * 7919 + $1 * 104729) % 32749)); } # ROUND
+
+sleep_until() { # MS: of now_ms()
+    local ms
+    now_ms
+    ms=$(($1 - MS))
+    ((ms <= 0)) || sleep "$(printf '0.%03d' "$ms")"
+}
+
+end_rounds() { # NAME: no round is BAD
+    grep '|BAD|' "$TMP/results" >"$OUT"
+    is "$1" "$(wc -l <"$OUT")" 0
+    lab_nothing_left 'no process is left anywhere'
+    printf '# %d rounds in %d s; exit codes:' "$(wc -l <"$TMP/results")" $((SECONDS - begun))
+    cut -d'|' -f3 "$TMP/results" | tr ' ' '\n' | sort -n | uniq -c | awk '{ printf " %s x %s", $1, $2 }'
+    echo
+    [[ -z ${VERBOSE-} ]] || sed 's/^/# /' "$TMP/results"
+    done_testing
+}
+
 team_begin() { # TEAM: sets NODES (names) and HOSTS
     local i
     TEAM=$1 NODES=()
