@@ -11,9 +11,6 @@ lab_up 8
 # So slow that the processors of this machine are no limit, also beside other tests.
 HEALTHY=100mbit SLOW=5mbit
 check() { lab_hn check -H "$TMP/hosts.txt" "$@"; }
-row() { # NAME REGEX
-    ok "$1" grep -qE "^$2\$" "$OUT"
-}
 address() { lab run getent hosts "$1" | cut -d' ' -f1; }
 shape() { # NODE RATE
     lab exec "$1" tc qdisc replace dev eth0 root tbf rate "$2" burst 64k latency 100ms
@@ -23,14 +20,12 @@ for i in 2 3 4 5 6 7 8; do shape "node00$i" $HEALTHY; done
 
 check
 ok 'without --pairs nothing is measured' grep -qE '^not run: net.bandwidth, net.latency: measured with --pairs only$' "$OUT"
-check --pairs
-exits 'equal nodes are fit' 0
-row '... each is measured' 'net.bandwidth +pass +8 +[0-9.]+ Mbit/s( to [0-9.]+ Mbit/s)?'
-row '... in both respects' 'net.latency +pass +8 +[0-9.]+ [mu]s( to [0-9.]+ [mu]s)?'
-row '... and reached' 'net.peers +pass +8 +4 peers'
+exits 'equal nodes are fit' 0 check --pairs
+has_row '... each is measured' 'net.bandwidth +pass +8 +[0-9.]+ Mbit/s( to [0-9.]+ Mbit/s)?'
+has_row '... in both respects' 'net.latency +pass +8 +[0-9.]+ [mu]s( to [0-9.]+ [mu]s)?'
+has_row '... and reached' 'net.peers +pass +8 +4 peers'
 
-check --pairs --save good.json
-exits 'the results are saved' 0
+exits 'the results are saved' 0 check --pairs --save good.json
 is '... for programs' "$(python3 -c '
 import json
 j = json.load(open("good.json"))
@@ -38,24 +33,22 @@ node = j["nodes"]["node005"]
 print(j["v"], len(j["nodes"]), len(j["pairs"]), node["bandwidth_mbit"] > 10, node["latency_us"] > 0, node["facts"]["kernel"])')" \
     "1 8 12 True True $(uname -r)"
 check --pairs --baseline good.json
-row 'the same nodes are as before' 'baseline +pass +8 +as before'
+has_row 'the same nodes are as before' 'baseline +pass +8 +as before'
 sed -i "s/\"$(uname -r)\"/\"6.1.0\"/" good.json
-check --baseline good.json
-exits 'a change is a warning' 0
-row '... with then and now' "baseline +warn +8 +node\[001-008\]: kernel $(uname -r), was 6.1.0"
+exits 'a change is a warning' 0 check --baseline good.json
+has_row '... with then and now' "baseline +warn +8 +node\[001-008\]: kernel $(uname -r), was 6.1.0"
 
 shape node005 $SLOW
 sed -i "s/\"6.1.0\"/\"$(uname -r)\"/" good.json
 check --pairs --baseline good.json
-row 'less bandwidth than before is a warning' 'baseline +warn +1 +node005: bandwidth [0-9.]+ Mbit/s, was [0-9.]+ Mbit/s'
-row '... and not of the peers' ' +pass +7 +as before'
+has_row 'less bandwidth than before is a warning' 'baseline +warn +1 +node005: bandwidth [0-9.]+ Mbit/s, was [0-9.]+ Mbit/s'
+has_row '... and not of the peers' ' +pass +7 +as before'
 exits 'a slow node is a warning' 0
-row '... and is named alone' 'net.bandwidth +warn +1 +node005: [0-9.]+ Mbit/s with each of [0-9]+ peers, 7 others have [0-9]+ Mbit/s'
-row '... the others pass' ' +pass +7 +[0-9.]+ Mbit/s( to [0-9.]+ Mbit/s)?'
+has_row '... and is named alone' 'net.bandwidth +warn +1 +node005: [0-9.]+ Mbit/s with each of [0-9]+ peers, 7 others have [0-9]+ Mbit/s'
+has_row '... the others pass' ' +pass +7 +[0-9.]+ Mbit/s( to [0-9.]+ Mbit/s)?'
 has '... with a next step' "$OUT" 'help: net.bandwidth: ethtool shows'
 verdict_has '... and counts' '2 checks warn of 1 of 8 nodes'
-check --pairs --strict --json
-exits '--strict makes it a failure' 69
+exits '--strict makes it a failure' 69 check --pairs --strict --json
 is '... with the sentence' "$(python3 -c '
 import json, re, sys
 for n in json.load(open(sys.argv[1]))["nodes"]:
@@ -73,10 +66,9 @@ link() { # NODE ADDRESS
         tc filter add dev eth0 parent 1: protocol ip u32 match ip dst $2/32 flowid 1:2"
 }
 if link node003 "$(address node006)" && link node006 "$(address node003)"; then
-    check --pairs
-    exits 'a slow link is a warning' 0
-    row '... with both ends' 'net.bandwidth +warn +2 +node\[003,006\]: link node003 - node006 has [0-9.]+ Mbit/s, expected [0-9]+ Mbit/s'
-    row '... the others pass' ' +pass +6 +[0-9.]+ Mbit/s( to [0-9.]+ Mbit/s)?'
+    exits 'a slow link is a warning' 0 check --pairs
+    has_row '... with both ends' 'net.bandwidth +warn +2 +node\[003,006\]: link node003 - node006 has [0-9.]+ Mbit/s, expected [0-9]+ Mbit/s'
+    has_row '... the others pass' ' +pass +6 +[0-9.]+ Mbit/s( to [0-9.]+ Mbit/s)?'
 else
     skip 'a slow link' 'the kernel cannot limit the rate of an address'
 fi

@@ -29,12 +29,10 @@ files=$(ulimit -Hn)
 
 # --- limits that differ
 echo 'ulimit -n 1000' >fault.n2
-check -w n1,n2,n3 --json
-exits 'a warning is no failure' 0
+exits 'a warning is no failure' 0 check -w n1,n2,n3 --json
 is 'a node with few open files is named' "$(result n2 limit.files)" 'warn|1000|n2 allows a process 1000 open files'
 is 'the others pass' "$(result n1 limit.files)" "pass|$files|"
-check -w n1,n2,n3 --json --strict
-exits '--strict makes it one' 69
+exits '--strict makes it one' 69 check -w n1,n2,n3 --json --strict
 is '... of that node' "$(result n2 limit.files)" 'fail|1000|n2 allows a process 1000 open files'
 echo "ulimit -n $((files - 1))" >fault.n2
 check -w n1,n2,n3
@@ -54,8 +52,7 @@ check -w n1,n2 --json ./a.out
 is 'a program that all nodes have' "$(result n1 program | sed 's/, [0-9a-f]*//')" 'pass|17 bytes|'
 is 'the working directory' "$(result n2 workdir)" 'pass|there|'
 is 'without a script' "$(result n1 script)" 'not run||the program is no interpreter with a script'
-check -w n1,n2 --json ./gone
-exits 'a missing program fails' 69
+exits 'a missing program fails' 69 check -w n1,n2 --json ./gone
 is '... on each node' "$(result n2 program)" 'fail|missing|n2 has no usable program: it is missing'
 verdict_has 'the last line counts' '1 check failed on 2 of 2 nodes' '(exit 69)'
 check -w n1,n2 --json --chdir /nowhere ./a.out
@@ -96,18 +93,15 @@ left=$!
 check -w n1 --json
 ok 'a process whose agent is gone is told' grep -q "^warn|.*process.* (pid $left sleep)" <<<"$(result n1 leftovers)"
 kill "$left"
-start --local 1 --label none sh -c 'echo up; exec sleep 1000'
-ok 'a run goes on' wait_for lines_are "$OUT" 1
+comes_up 'a run goes on' 1 start --local 1 --label none sh -c 'echo up; exec sleep 1000'
 "$HNLAUNCH" check --local 1 --json >checked 2>/dev/null
 not_left() { ! grep -A2 '"leftovers"' checked | grep -q process; }
 ok '... and is no leftover' not_left
-kill -INT "$PID"
-finish
+finish_by INT
 
 # --- nodes without a link
 printf 'echo "no route to host" >&2\nexit 255\n' >fault.n2
-check -w n1,n2 --json=out.json --connect-timeout 3s
-exits 'a node that cannot be reached fails' 69
+exits 'a node that cannot be reached fails' 69 check -w n1,n2 --json=out.json --connect-timeout 3s
 cp out.json "$OUT"
 is '... and is named' "$(result n2 reach | cut -d'|' -f1)" fail
 is '... its other checks are not run' "$(result n2 kernel)" 'not run||the node was not reached'
@@ -117,21 +111,17 @@ has '... with the way without it' "$ERR" "--exclude 'n2'"
 rm fault.n2
 
 # --- a baseline
-check -w n1,n2 --save good.json
-exits 'the results are saved' 0
+exits 'the results are saved' 0 check -w n1,n2 --save good.json
 check -w n1,n2 --json --baseline good.json
 is '... and the same later' "$(result n2 baseline)" 'pass|as before|'
 check -w n1,n2 --pairs --baseline good.json
 ok 'two nodes are measured' grep -qE '^not run: net.bandwidth: a single pair has nothing to compare with; it has [0-9.]+ [MG]bit/s$' "$OUT"
-check -w n1,n2 --json --baseline gone.json
-exits 'a baseline that is not there is an error' 66
+exits 'a baseline that is not there is an error' 66 check -w n1,n2 --json --baseline gone.json
 has '... with its name' "$ERR" 'error[HN844]: cannot read the baseline gone.json: No such file or directory'
 echo '{"v": 7}' >other.json
-check -w n1,n2 --baseline other.json
-exits 'a file of another kind is an error' 65
+exits 'a file of another kind is an error' 65 check -w n1,n2 --baseline other.json
 has '... too' "$ERR" 'error[HN844]: cannot read the baseline other.json: not written by hnlaunch check --save'
-check -w n1,n2 --save /nowhere/at/all.json
-exits 'a file that cannot be written is an error' 73
+exits 'a file that cannot be written is an error' 73 check -w n1,n2 --save /nowhere/at/all.json
 has '... as well' "$ERR" 'error[HN844]: cannot write the baseline to /nowhere/at/all.json: No such file or directory'
 
 # --- what is not there is not claimed
@@ -144,10 +134,8 @@ if [[ ! -e /sys/class/infiniband ]]; then
 fi
 lacks 'without a program none passes' "$OUT" 'program  '
 has '... but is not run' "$OUT" 'not run: workdir, program, script, python, torch, cuda, nccl, nccl.plugin: no program was named'
-hn check
-exits 'without hosts it is an error' 64
-hn check --local 1 --dial-in 127.0.0.1:1
-exits '--dial-in has no nodes to check' 64
+hn_exits 'without hosts it is an error' 64 check
+hn_exits '--dial-in has no nodes to check' 64 check --local 1 --dial-in 127.0.0.1:1
 has '... which is told' "$ERR" '--dial-in has no nodes to check'
 nothing_left 'nothing is left'
 done_testing
