@@ -8,7 +8,6 @@
 # shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
-export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
 lab_up 8 4
 lab sshd node002 stop
 known=$LAB_DIR/etc/known_hosts
@@ -36,31 +35,24 @@ verdict_has 'the verdict says that nothing was started' 'nothing was started' "(
 ok 'nothing was started' test ! -e started
 lab_nothing_left 'nothing is left on the good nodes'
 
-lab_hn -H "$TMP/hosts.txt" --exclude 'node[002,003,005],node-nope' --label none sh -c 'hostname'
-exits 'without them it runs' 0
+exits 'without them it runs' 0 lab_hn -H "$TMP/hosts.txt" --exclude 'node[002,003,005],node-nope' --label none sh -c 'hostname'
 is 'on the five good nodes' "$(sort -u "$OUT" | wc -l)" 5
 
-lab_hn -w node005:1 --host-key accept-new --label none hostname
-exits '--host-key accept-new takes an unknown key' 0
-lab_hn -w node003:1 --host-key accept-new --label none hostname
-exits '--host-key accept-new does not take a changed key: 77' 77
+exits '--host-key accept-new takes an unknown key' 0 lab_hn -w node005:1 --host-key accept-new --label none hostname
+exits '--host-key accept-new does not take a changed key: 77' 77 lab_hn -w node003:1 --host-key accept-new --label none hostname
 has 'it is called changed' "$ERR" CHANGED
 
-lab_hn -w node002:1 true
-exits 'only a node without sshd: 68' 68
+exits 'only a node without sshd: 68' 68 lab_hn -w node002:1 true
 has 'a list has no lines' "$ERR" '--> node002, port 22'
-lab_hn -w node-nope:1 true
-exits 'only a name that does not resolve: 68' 68
+exits 'only a name that does not resolve: 68' 68 lab_hn -w node-nope:1 true
 cp "$TMP/known" "$known"
 
 ssh-keygen -q -t ed25519 -N '' -f "$TMP/stranger"
 cp "$TMP/stranger.pub" "$LAB_DIR/etc/authorized_keys"
-lab_hn -w 'node[001,006]:1' true
-exits 'a key that the nodes refuse: 77' 77
+exits 'a key that the nodes refuse: 77' 77 lab_hn -w 'node[001,006]:1' true
 has 'it is an error with a number' "$ERR" 'error[HN203]: ssh login refused on 2 nodes'
 has 'the keys that were offered are listed' "$ERR" SHA256
 has 'both nodes are told in one word' "$ERR" 'node[001,006]'
-lab_hn --ssh-command ssh -w 'node[001,006]:1' true
-exits "the same through the site's ssh: 77" 77
+exits "the same through the site's ssh: 77" 77 lab_hn --ssh-command ssh -w 'node[001,006]:1' true
 has 'it is a refused login, too' "$ERR" 'ssh login refused'
 done_testing

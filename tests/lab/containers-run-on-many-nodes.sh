@@ -36,8 +36,7 @@ lab_hn -H "$TMP/hosts.txt" "${in[@]}" --role a --nodes 1 -n 1 -x WORD=one sh -c 
 exits 'ssh: roles run inside' 0
 is 'ssh: each with its variables' "$(ranks)" '0 on node001 inside,0 on node002 inside,a one,b two,c none'
 if [[ -x mpi_hello ]]; then
-    lab_hn -H "$TMP/hosts.txt" "${in[@]}" mpi_hello
-    exits 'ssh: a program of MPICH' 0
+    exits 'ssh: a program of MPICH' 0 lab_hn -H "$TMP/hosts.txt" "${in[@]}" mpi_hello
     is 'ssh: its four ranks meet' "$(ranks)" "$met"
 else
     skip 'a program of MPICH' "no MPICH: $(tail -n 1 kit.log)"
@@ -85,15 +84,12 @@ slurm_up 4
 job=(salloc -N2 "$LAB_HNLAUNCH" --start-with srun --ppn 2 "${in[@]}")
 lab_run "${job[@]}" sh -c "$where"
 is 'srun: two ranks on each node are inside' "$(ranks)" "$want"
-lab_run "${job[@]}" hello
-exits 'srun: four ranks meet' 0
+exits 'srun: four ranks meet' 0 lab_run "${job[@]}" hello
 if [[ -x mpi_hello ]]; then
-    lab_run "${job[@]}" mpi_hello
-    exits 'srun: a program of MPICH' 0
+    exits 'srun: a program of MPICH' 0 lab_run "${job[@]}" mpi_hello
     is 'srun: its four ranks meet' "$(ranks)" "$met"
 fi
-lab_run "${job[@]}" -o run.container_arg=--no-such-option true
-exits 'srun: an argument that ch-run does not know' 69
+exits 'srun: an argument that ch-run does not know' 69 lab_run "${job[@]}" -o run.container_arg=--no-such-option true
 has 'srun: it is told with the words of ch-run' "$ERR" 'no-such-option'
 lab_run "${job[@]}" --container charliecloud:none true
 has 'srun: an image that is not there' "$ERR" 'No such file or directory'
@@ -114,7 +110,6 @@ finish
 slurm_nothing_left 'srun: scancel leaves nothing'
 begin
 ok 'an agent is killed' kill -KILL "$(lab ps node002 | awk '/hnlaunch-agent/ { print $2 }' | tail -n 1)"
-finish
-exits 'srun: 125' 125
+exits 'srun: 125' 125 finish
 slurm_nothing_left 'srun: nothing is left'
 done_testing

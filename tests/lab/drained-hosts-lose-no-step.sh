@@ -34,8 +34,7 @@ for saves in store signal call; do
     begin --drain-signal USR1 --grace 1m
     drain "$ID" node002
     exits "$saves: the order is taken" 0
-    finish
-    exits "$saves: the run ends well" 0
+    exits "$saves: the run ends well" 0 finish
     ok "$saves: all six ranks have saved" six 'saved step'
     ok "$saves: no step is lost, and none is done twice" all_steps
     has "$saves: the head tells of the drain" "$ERR" 'node002 is drained (hnlaunch drain): the ranks have 120s to save and end'
@@ -60,13 +59,11 @@ lab_start -H "$TMP/hosts.txt" --nodes 2:3 --restart auto --bad-hosts "$PWD/bad" 
     python3 "$ROOT/tests/lab/training.py" "$STEPS"
 wait_for test -s steps || fail 'the training is at work' "$(cat "$ERR")"
 drain "$(run_id)" node001
-finish
-exits 'no spare host, with --nodes MIN:MAX: the run ends well' 0
+exits 'no spare host, with --nodes MIN:MAX: the run ends well' 0 finish
 has 'without the host' "$ERR" 'hnlaunch: going on without node001, with 4 ranks on 2 nodes'
 ok 'no step is lost here either' all_steps
 rm -rf steps saved bad
-lab_hn rerun --without-bad "$(readlink logs/latest)"
-exits 'rerun --without-bad does it once more' 0
+exits 'rerun --without-bad does it once more' 0 lab_hn rerun --without-bad "$(readlink logs/latest)"
 has 'without the drained host' "$ERR" 'hnlaunch -o run.leave_out=node001 -H '
 
 # Two hosts at once, of which one has rank 0; the program answers to neither the key nor the signal: its time is over.
@@ -90,9 +87,7 @@ has 'it is HN814' drain.out "error[HN814]: run $ID: no rank runs on node001"
 drain "$ID" node009
 exits 'nor can a stranger' 69
 has 'that is told' drain.out "run $ID: node009 is not one of its hosts"
-kill -TERM "$PID"
-finish
-exits 'an order to end is no drain: 143' 143
+exits 'an order to end is no drain: 143' 143 finish_by TERM
 lacks 'and retires no host' bad node002
 
 # Spare hosts: connected ones, and one that stands by unconnected.
@@ -114,8 +109,7 @@ for way in "-H spare.txt" "-H $TMP/hosts.txt --nodes 3 --spares auto"; do
     ok 'a host with ranks goes later' wait_for again
     has 'and the other spare host takes the place' "$ERR" 'node005 takes the place of node002'
     is 'both are noted' "$(grep -c . bad)" 2
-    kill -TERM "$PID"
-    finish
+    finish_by TERM
     has 'the event tells of it' logs/latest/events.ndjson '"host":"node004","text":"hnlaunch drain"'
 done
 
@@ -130,8 +124,7 @@ for way in 'exit 0' 'exit 1' 'while :; do sleep 0.1; done'; do
         '"$way"
     wait_for six up || fail 'six ranks are up'
     drain "$(run_id)" node002 --in 1s
-    finish
-    exits "others $way: the next attempt ends well" 0
+    exits "others $way: the next attempt ends well" 0 finish
     has 'the time of the host is over' "$ERR" 'the time of node002 is over: its ranks get SIGTERM'
     is 'its ranks are the first to get SIGTERM' "$(grep -m 2 '^term' "$OUT" | sort | xargs)" 'term 2 term 3'
     case $way in
@@ -155,9 +148,7 @@ ok 'the time is over' wait_for grep -q 'stopping all ranks: node001 was drained'
 kill -INT "$PID"
 ok 'Ctrl-C then is the end of the run' wait_for grep -q 'SIGINT: no other attempt follows the drain' "$ERR"
 sleep 0.1 # within 50 ms both would be one
-kill -INT "$PID"
-finish
-exits 'a second one ends it at once: 130' 130
+exits 'a second one ends it at once: 130' 130 finish_by INT
 verdict_has 'the last line has the order' ': SIGINT; 6 ranks killed at once by another SIGINT  (exit 130)'
 lab_nothing_left 'no rank is left'
 
@@ -168,8 +159,7 @@ wait_for six 'up 0' || fail 'six ranks are up'
 ok '--on-failure continue: a rank has failed' wait_for grep -q '"rank":5,"code":3' logs/"$(run_id)"/events.ndjson
 drain "$(run_id)" node001 --in 1s
 exits '--on-failure continue: the order is taken' 0
-finish
-exits '--on-failure continue: the next attempt ends well' 0
+exits '--on-failure continue: the next attempt ends well' 0 finish
 is 'with all ranks, those of the host on the spare one' \
     "$(sed -n 's/^up 1\.//p' "$OUT" | sort -n | xargs)" '0 node004 1 node004 2 node002 3 node002 4 node003 5 node003'
 is 'the drain is no failure' "$(grep -c 'node.drained' logs/latest/events.ndjson)$(grep -c 'node.retired' logs/latest/events.ndjson)" 10
@@ -179,9 +169,7 @@ lab_start -H spare.txt --restart auto --bad-hosts none --requeue-exit 99 --grace
 wait_for six up || fail 'six ranks are up'
 drain "$(run_id)" node001 --in 1s
 ok 'the time is over again' wait_for grep -q 'stopping all ranks: node001 was drained' "$ERR"
-kill -INT "$PID"
-finish
-exits 'Ctrl-C, and all ranks save: not the code of --requeue-exit' 130
+exits 'Ctrl-C, and all ranks save: not the code of --requeue-exit' 130 finish_by INT
 
 head -n 3 "$TMP/hosts.txt" >three.txt
 rm -f bad
@@ -190,8 +178,7 @@ wait_for six up || fail 'six ranks are up'
 drain "$(run_id)" node001
 exits 'a run without restarts refuses it: 69' 69
 has 'and says why' drain.out 'it cannot go on without a host'
-kill -TERM "$PID"
-finish
+finish_by TERM
 
 head -n 2 "$TMP/hosts.txt" >two.txt
 lab_start -H two.txt --restart auto --bad-hosts "$PWD/bad" --drain-signal USR1 --label none --grace 1s \
@@ -199,8 +186,7 @@ lab_start -H two.txt --restart auto --bad-hosts "$PWD/bad" --drain-signal USR1 -
 four() { [[ $(grep -c up "$OUT") == 4 ]]; }
 wait_for four || fail 'four ranks are up'
 drain "$(run_id)" node002 --in 1s
-finish
-exits 'without a spare host the job ends: 125' 125
+exits 'without a spare host the job ends: 125' 125 finish
 has 'with the reason' "$ERR" '| node002: hnlaunch drain'
 lab_nothing_left 'nothing is left'
 done_testing

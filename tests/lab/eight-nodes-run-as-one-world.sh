@@ -7,7 +7,6 @@
 # shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
-export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
 lab_up 8 4
 
 hello='echo "$RANK $WORLD_SIZE $LOCAL_RANK $LOCAL_WORLD_SIZE $NODE_RANK $HN_NUM_NODES $(hostname)"'
@@ -15,8 +14,7 @@ for r in {0..31}; do
     printf '%d 32 %d 4 %d 8 node%03d\n' "$r" $((r % 4)) $((r / 4)) $((r / 4 + 1))
 done >want
 
-lab_hn -H "$TMP/hosts.txt" --label none sh -c "$hello"
-exits 'a launch on eight nodes gives 0' 0
+exits 'a launch on eight nodes gives 0' 0 lab_hn -H "$TMP/hosts.txt" --label none sh -c "$hello"
 sort -n "$OUT" >got
 same 'every rank is where it belongs' got want
 is 'the agent was placed in the cache' "$(find "$TMP/cache/hnlaunch" -name 'agent-*' | wc -l)" 1
@@ -24,8 +22,7 @@ lab_nothing_left 'nothing is left on the nodes'
 
 agent=$(find "$TMP/cache/hnlaunch" -name 'agent-*')
 written=$(stat -c '%i %Y' "$agent")
-lab_hn -H "$TMP/hosts.txt" --label none sh -c "$hello"
-exits 'the second launch gives 0' 0
+exits 'the second launch gives 0' 0 lab_hn -H "$TMP/hosts.txt" --label none sh -c "$hello"
 is 'the second launch used the agent that was there' "$(stat -c '%i %Y' "$agent")" "$written"
 
 ok 'it is not in use any more' wait_for lab_empty # or it could not be written to
@@ -69,8 +66,7 @@ ok 'round robin: rank 9 is the second on node002' grep -qx '9 node002 1' "$OUT"
 lab_hn -w 'node[002-003]:1,node005:2' --label none sh -c 'echo "$RANK $(hostname)"'
 is '-w with ranges' "$(sort -n "$OUT" | tr '\n' ' ')" '0 node002 1 node003 2 node005 3 node005 '
 
-lab_hn -q -H "$TMP/hosts.txt" "$WORKERS/worker_numbers" 1000000
-exits 'a megabyte per rank and stream' 0
+exits 'a megabyte per rank and stream' 0 lab_hn -q -H "$TMP/hosts.txt" "$WORKERS/worker_numbers" 1000000
 ok 'no line of stdout is torn on its way' sh -c "'$WORKERS/worker_checklines' 32 o <'$OUT'"
 ok 'no line of stderr is torn on its way' sh -c "'$WORKERS/worker_checklines' 32 e <'$ERR'"
 

@@ -7,7 +7,6 @@
 # shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
-export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
 lab_up 8 4
 
 begin=$SECONDS
@@ -34,11 +33,9 @@ fi
 endings_hn=("$LAB" run "$LAB_HNLAUNCH") endings_at=(-H "$TMP/hosts.txt" --map node -n N)
 endings_run "$ROOT/tests/clients/endings/nodes.rows"
 
-lab_hn -H "$TMP/hosts.txt" -- ./only-here
-exits 'a program that is nowhere: 127' 127
+exits 'a program that is nowhere: 127' 127 lab_hn -H "$TMP/hosts.txt" -- ./only-here
 verdict_has 'it is named, and no node' "no node can start its ranks: cannot execute './only-here': No such file or directory"
-lab_hn -H "$TMP/hosts.txt" trian.bin
-exits 'nor in PATH: 127' 127
+exits 'nor in PATH: 127' 127 lab_hn -H "$TMP/hosts.txt" trian.bin
 verdict_has 'the last line says so' "no node has 'trian.bin' in PATH  (exit 127)"
 lacks 'no node is named' <(sed -n '/^error/,$p' "$ERR") node00
 lacks 'no rank is stopped' "$ERR" stop
@@ -47,16 +44,12 @@ is 'the report has it once' "$(grep -c "no node has 'trian.bin'" "$OUT")" 1
 for node in 1 2 3 4 5 6 7; do
     lab exec node00$node sh -c 'printf "#!/bin/sh\nexec sleep 600\n" >/dev/shm/some && chmod +x /dev/shm/some'
 done
-lab_hn -H "$TMP/hosts.txt" /dev/shm/some
-exits 'a program that one node lacks: 127' 127
+exits 'a program that one node lacks: 127' 127 lab_hn -H "$TMP/hosts.txt" /dev/shm/some
 verdict_has 'the node is named' "node008: cannot execute '/dev/shm/some': No such file or directory"
 has 'the others are stopped' "$ERR" '28 ranks were stopped by hnlaunch'
 
-lab_start -H "$TMP/hosts.txt" --label none sh -c 'echo up; exec sleep 600'
-ok '32 ranks are up' wait_for lines_are "$OUT" 32
-kill -INT "$PID"
-finish
-exits 'Ctrl-C: 130' 130
+comes_up '32 ranks are up' 32 lab_start -H "$TMP/hosts.txt" --label none sh -c 'echo up; exec sleep 600'
+exits 'Ctrl-C: 130' 130 finish_by INT
 lab_nothing_left 'nothing is left after Ctrl-C'
 
 lab_start -H "$TMP/hosts.txt" --label none sh -c 'trap "" TERM HUP; (setsid sleep 300 &); echo up; while :; do sleep 0.1; done'

@@ -8,7 +8,6 @@
 # shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
-export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
 lab_up 4 2
 
 # Asks, and takes the list down: are these the nodes of whose ranks it says that there is no answer? A node
@@ -25,8 +24,7 @@ silent_are() { # NODES
 is_answered() { lists_rank_7 "$1" || tail -c +"$1" "$ERR" | grep -E 'no rank is seen|no hang is visible|\(differs\)'; }
 lists_rank_7() { tail -c +"$1" "$ERR" | grep -E '\| +7 +node004 +1 .'; }
 
-lab_start -H "$TMP/hosts.txt" --node-timeout 60s --label none sh -c 'echo up; exec sleep 100'
-ok 'eight ranks are up' wait_for lines_are "$OUT" 8
+comes_up 'eight ranks are up' 8 lab_start -H "$TMP/hosts.txt" --node-timeout 60s --label none sh -c 'echo up; exec sleep 100'
 ok 'Ctrl-\ is answered by four nodes' wait_for silent_are ''
 ok 'it lists their ranks' grep -qE '\| +7 +node004 +1 +[0-9]+ +yes' list
 has 'it counts them' list 'note: 8 ranks on 4 nodes'
@@ -37,9 +35,7 @@ ok 'in so many words' wait_for grep -qF 'note: no answer from node003' "$ERR"
 ok 'its ranks are listed as such' grep -qE '\| +4 +node003 +0 +no answer' list
 is 'those of the others are listed, too' "$(grep -cE '\| +[67] +node004 +[01] +[0-9]+ +yes' list)" 2
 lab thaw node003
-kill -INT "$PID"
-finish
-exits 'the job went on until Ctrl-C' 130
+exits 'the job went on until Ctrl-C' 130 finish_by INT
 lab_nothing_left 'nothing is left'
 
 lab_hn -H "$TMP/hosts.txt" --node-timeout 60s --start-timeout 8s --label none "$PLAIN/tests/clients/left_waiting" 5

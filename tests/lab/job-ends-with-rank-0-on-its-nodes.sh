@@ -19,8 +19,7 @@ for way in '' '--tree 1'; do
     ok "4 processes are up ($way)" wait_for lines_are "$OUT" 4
     begin=$SECONDS
     : >"$TMP/go"
-    finish
-    exits 'the job ends with that of the first node: 0' 0
+    exits 'the job ends with that of the first node: 0' 0 finish
     ok 'at once' test $((SECONDS - begin)) -lt "$(scaled 10)"
     verdict_has 'the others were stopped' 'rank 0 exited 0 in' '3 ranks were stopped'
     lab_nothing_left 'nothing is left on the nodes'
@@ -37,8 +36,7 @@ ok 'all of them are told to end' wait_for lines_are "$OUT" 7
 for node in node002 node003 node004; do
     lab exec $node pkill -KILL -x 'agent-.*' || true
 done
-finish
-exits 'nodes that are lost while they are stopped: 0' 0
+exits 'nodes that are lost while they are stopped: 0' 0 finish
 verdict_has 'the success stays' 'finished: rank 0 exited 0 in'
 lab_nothing_left 'nothing is left then, too'
 
@@ -46,7 +44,6 @@ rm -f "$TMP/go"
 lab_start -H "$TMP/hosts.txt" --per-node --ends-with rank0 --node-timeout 1s --label none -x GO="$TMP/go" sh -c "$serve"
 ok '4 processes are up for a loss before it' wait_for lines_are "$OUT" 4
 lab exec node003 pkill -KILL -x 'agent-.*' || true
-finish
-exits 'a node that is lost before is a failure: 125' 125
+exits 'a node that is lost before is a failure: 125' 125 finish
 verdict_has 'and named' node003
 done_testing

@@ -32,22 +32,18 @@ ok 'a key, a server and a name are missing' wait_for tried_again 'node001: ' 'no
 cat "$TMP/keys" >"$etc/authorized_keys"
 lab sshd node002 start
 cat "$TMP/all-hosts" >"$etc/hosts"
-finish
-exits 'the job runs when they have come' 0
+exits 'the job runs when they have come' 0 finish
 is 'on all nodes' "$(sort "$OUT" | xargs)" '0 node001 1 node001 2 node002 3 node002 4 node003 5 node003'
 
 lab sshd node002 stop
-lab_hn -o ssh.connect_retry=1500ms -w node001,node002 true
-exits 'a node that does not come: 68' 68
+exits 'a node that does not come: 68' 68 lab_hn -o ssh.connect_retry=1500ms -w node001,node002 true
 has 'it is told for how long it was tried' "$ERR" 'node002          connection refused on port 22, tried for 1.5s'
 lab_start -v -o ssh.connect_retry=10m -w node001,node002 true
 ok 'a node is waited for' wait_for tried_again 'node002: '
 kill -QUIT "$PID"
 ok 'and is not told as ready meanwhile' wait_for grep -q '[01] of 2 nodes are ready' "$ERR"
 has_rows 'but as awaited' -E 'waiting for .*node.*002'
-kill -INT "$PID"
-finish
-exits 'Ctrl-C ends the wait' 130
+exits 'Ctrl-C ends the wait' 130 finish_by INT
 K_MPI_JOB_ROLE=launcher OMPI_MCA_orte_default_hostfile=$TMP/hostfile lab_hn -o ssh.connect_retry=0 true
 exits 'an option wins over the default of the Operator' 68
 
@@ -58,8 +54,7 @@ lab_start -v -o ssh.connect_retry=1m --tree 1 -w node001:1,node002:1 --gpus-per-
     --role a --nodes 1 -n 1 sh -c 'echo "a $(hostname)"' : --role b --nodes 1 -n 1 sh -c 'echo "b $(hostname)"'
 ok 'the parent of a node is waited for' wait_for tried_again 'node001: '
 lab sshd node001 start
-finish
-exits 'the job of both runs when it has come' 0
+exits 'the job of both runs when it has come' 0 finish
 is 'on the child, too' "$(sort "$OUT" | xargs)" 'a node001 b node002'
 lab_nothing_left 'nothing is left'
 done_testing

@@ -11,7 +11,6 @@
 # shellcheck source=tests/lib/torch.sh
 . "$ROOT/tests/lib/torch.sh" || exit 1
 
-export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
 lab_up 6 1
 sed -n 1,4p "$TMP/hosts.txt" >four.txt
 bad=$PWD/bad
@@ -24,8 +23,7 @@ torch_words torch_elastic.py "$PWD/snapshot.pt" 2 4
 lab_start -H four.txt --nodes 2:4 --restart auto --bad-hosts "$bad" --node-timeout 10s --label none "${words[@]}"
 ok 'two epochs on four nodes' wait_for lines_of 'attempt 0 epoch 2 ' 4
 lab crash node002
-finish
-exits 'a node without power: the training ends well' 0
+exits 'a node without power: the training ends well' 0 finish
 has 'one line tells it' "$ERR" 'hnlaunch: going on without node002, with 3 ranks on 3 nodes'
 is 'it begins behind the snapshot' "$(grep -c 'attempt 1 epoch [12] ' "$OUT")" 0
 is 'the others keep their order in a smaller world' "$(placed 1 3)" '0 3 node001 1 3 node003 2 3 node004'
@@ -43,8 +41,7 @@ say_placed() { sed -n 's/^1 //p' "$OUT" | sort -n | xargs; }
 lab_start -H four.txt --nodes 3:4 --max-restarts 1 --node-timeout 3s --label none sh -c "$say"
 ok '--max-restarts: four ranks are up' wait_for lines_are "$OUT" 4
 lab crash node001
-finish
-exits 'the node of rank 0 does not return: the job goes on without it' 0
+exits 'the node of rank 0 does not return: the job goes on without it' 0 finish
 has 'after a wait' "$ERR" 'waiting 3s for the return of 1 lost node'
 is 'on the others' "$(say_placed)" '0/3 node002 1/3 node003 2/3 node004'
 lab boot node001
@@ -61,8 +58,7 @@ lab crash node003
 ok 'a leaf is lost: four ranks again' wait_for lines_of '^2 ' 4
 is 'the other spare host has its place' "$(tree_placed 2)" '0/4 node005 1/4 node002 2/4 node006 3/4 node004'
 lab crash node002
-finish
-exits 'no spare host is left: the job ends well' 0
+exits 'no spare host is left: the job ends well' 0 finish
 is 'with one node less' "$(tree_placed 3)" '0/3 node005 1/3 node006 2/3 node004'
 for i in 1 2 3; do lab boot "node00$i"; done
 rm "$bad"
@@ -90,7 +86,6 @@ lab_hn -H four.txt --nodes 3:4 --label none "$PWD/bin/prog" -c 'echo "$RANK/$WOR
 exits 'the program is missing on one node: the job runs without it' 0
 has 'which is told' "$ERR" 'attempt 2: left out: the program runs on the other nodes'
 is 'on the others' "$(grep /3 "$OUT" | sort -n | xargs)" '0/3 node001 1/3 node002 2/3 node004'
-lab_hn -H four.txt --nodes 4:4 --label none "$PWD/bin/prog" -c true
-exits 'if four are needed: 127' 127
+exits 'if four are needed: 127' 127 lab_hn -H four.txt --nodes 4:4 --label none "$PWD/bin/prog" -c true
 lab_nothing_left 'nothing is left'
 done_testing

@@ -8,7 +8,6 @@
 # shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
-export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
 lab_up 4 2
 first=$LAB_NET.0.2
 unset GLOO_SOCKET_IFNAME NCCL_SOCKET_IFNAME
@@ -24,8 +23,7 @@ chmod +x visit
 visit() { lab_hn -v -H "$TMP/hosts.txt" --label none "$@" "$PWD/visit"; }
 seen() { sort "$OUT" | uniq -c | tr -s ' '; }
 
-visit
-exits 'four nodes find the store: 0' 0
+exits 'four nodes find the store: 0' 0 visit
 is 'all eight ranks get in at the ssh address of node001' "$(seen)" " 8 in $first True eth0 =eth0"
 ok '-v tells it with times' \
     grep -Eq "store at $first:[0-9]+, reached by 3 nodes in [0-9.]+-[0-9.]+ ms \([0-9.]+ ms in all\)" "$ERR"

@@ -13,8 +13,7 @@ bash "$ROOT/tests/lib/mpi_kit.sh" "$kit" mpich5 2>"$TMP/kit.log" || skip_all "no
 "$kit/mpich5/bin/mpicc" -o "$TMP/check" "$ROOT/tests/clients/mpi/mpi_check.c" || skip_all 'mpicc fails here'
 lab_up 4 2
 
-lab_hn -H "$TMP/hosts.txt" --label none "$TMP/check"
-exits 'eight ranks on four nodes' 0
+exits 'eight ranks on four nodes' 0 lab_hn -H "$TMP/hosts.txt" --label none "$TMP/check"
 is 'meet, two on a node' "$(cat "$OUT")" '8 ranks met, 2 to 2 on a node'
 lab_hn -H "$TMP/hosts.txt" --label none --map node "$TMP/check"
 is 'also dealt to the nodes one by one' "$(cat "$OUT")" '8 ranks met, 2 to 2 on a node'
@@ -28,10 +27,8 @@ lab_hn -H "$TMP/hosts.txt" --label none --ppn 1 -x PMI_HOSTNAME=mine sh -c 'echo
 is 'unless the user has set it' "$(xargs <"$OUT")" 'mine mine mine mine'
 lab_hn -H "$TMP/hosts.txt" --label none "$TMP/check" names
 is 'a name is published' "$(cat "$OUT")" 'the name was found'
-lab_hn -H "$TMP/hosts.txt" "$TMP/check" abort 17
-exits 'the code of an abort on the last node is that of the job' 17
-lab_hn -H "$TMP/hosts.txt" "$TMP/check" leave
-exits 'a rank that leaves is a failure' 1
+exits 'the code of an abort on the last node is that of the job' 17 lab_hn -H "$TMP/hosts.txt" "$TMP/check" abort 17
+exits 'a rank that leaves is a failure' 1 lab_hn -H "$TMP/hosts.txt" "$TMP/check" leave
 has 'and is named with its node' "$ERR" ': rank 7 on node004 exited with code 0 without MPI_Finalize()'
 lab_nothing_left 'nothing is left'
 done_testing

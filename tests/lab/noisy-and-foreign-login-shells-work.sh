@@ -58,8 +58,7 @@ if grep -q ^hnbash: "$TMP/passwd"; then
     rc=$TMP/home-hnbash/.bashrc
     stuck() { # WHAT WORDS LINES: such a .bashrc is told with the words that it printed
         printf '%b\n' "$3" >"$rc"
-        lab_hn -w hnbash@node001:1 --progress plain --start-timeout 6s true
-        exits "$1: 69" 69
+        exits "$1: 69" 69 lab_hn -w hnbash@node001:1 --progress plain --start-timeout 6s true
         has "$1: it did not answer" "$ERR" 'the agent did not answer in time'
         has "$1: the help names login files" "$ERR" 'help: does a login file there (~/.bashrc) ask'
         has "$1: the guard is given" "$ERR" '[[ $- == *i* ]] || return'
@@ -77,16 +76,14 @@ if grep -q ^hnbash: "$TMP/passwd"; then
     ok 'on a narrow terminal the words are shown' \
         grep -aqE 'waiting for node001: its login printed `Accept the terms[^`]*.`, [5-7][.0-9]*s' tty
     echo 'exit 3' >"$rc"
-    lab_hn -w hnbash@node001:1 true
-    exits 'a login file that exits: 69' 69
+    exits 'a login file that exits: 69' 69 lab_hn -w hnbash@node001:1 true
     has 'is told' "$ERR" 'the remote command ended with exit code 3'
     has 'with the same help' "$ERR" 'help: does a login file there (~/.bashrc) ask, exit'
 fi
 
 user=hnnologin
 if [[ -x /usr/sbin/nologin ]] && make_user "$user" /usr/sbin/nologin .profile; then
-    lab_hn -w "$user@node001:1" true
-    exits 'a user whose shell is nologin: 69' 69
+    exits 'a user whose shell is nologin: 69' 69 lab_hn -w "$user@node001:1" true
     has 'its words are shown' "$ERR" '| This account is currently not available.'
     has 'the help names the user, and no login file' "$ERR" 'help: the shell of this user there is nologin: name another user'
     lacks 'alone' "$ERR" '.bashrc'

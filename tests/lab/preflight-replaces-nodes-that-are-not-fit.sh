@@ -34,8 +34,7 @@ lacks 'without the option they are not' "$ERR" preflight
 
 # --- a spare host takes the place
 break_node node002
-launch --spares 2
-exits 'a spare host takes the place: the job runs' 0
+exits 'a spare host takes the place: the job runs' 0 launch --spares 2
 has 'one line tells why' "$ERR" \
     'hnlaunch: node005 takes the place of node002: not fit: it has only 33.6 MB in /dev/shm for 2 ranks'
 is 'the ranks keep their order' "$(on_hosts)" 'node001 node005 node003 node004'
@@ -56,8 +55,7 @@ has '... a line for each' "$ERR" 'node006 takes the place of node005: not fit'
 launch --spares 2 --tree 2
 is '... nor in a tree' "$RC $(on_hosts)" '0 node001 node006 node003 node004'
 break_node node003
-launch --spares 2
-exits 'no spare host is left: 69' 69
+exits 'no spare host is left: 69' 69 launch --spares 2
 has '... which is an error' "$ERR" 'error[HN610]: 3 of 6 nodes are not fit'
 has '... with the check' "$ERR" '| shm.size: node[002-003,005]: 33.6 MB, expected at least 134 MB'
 has '... with the way out' "$ERR" "leave out all that failed: --exclude 'node[002-003,005]'"
@@ -70,31 +68,24 @@ is '... which works' "$RC $(on_hosts)" '0 node001 node004 node006'
 launch --min-nodes 3 --on-bad-node drop
 is 'bad nodes are left out, and the ranks are dense' "$RC $(on_hosts) $(grep -c 'of 6' "$OUT")" '0 node001 node004 node006 6'
 has '... a line for each' "$ERR" 'starting without node003: not fit: it has only 33.6 MB'
-launch --nodes 4:6 --on-bad-node drop
-exits '... not below the least number: 69' 69
+exits '... not below the least number: 69' 69 launch --nodes 4:6 --on-bad-node drop
 has '... which is the same error' "$ERR" 'error[HN610]: 3 of 6 nodes are not fit'
-launch --min-nodes 3
-exits '... and only where it was asked for' 69
+exits '... and only where it was asked for' 69 launch --min-nodes 3
 
 # --- ends the launch
-launch --spares 1 --on-bad-node stop
-exits 'stop: 69' 69
+exits 'stop: 69' 69 launch --spares 1 --on-bad-node stop
 has '... with the nodes' "$ERR" "leave out all that failed: --exclude 'node[002-003,005]'"
 lacks '... and none is replaced' "$ERR" 'takes the place'
-launch
-exits 'without spare hosts: 69' 69
+exits 'without spare hosts: 69' 69 launch
 has '... with the next step' "$ERR" '--spares N keeps N hosts to replace them'
-launch --on-bad-node stop
-exits '... nor with stop' 69
+exits '... nor with stop' 69 launch --on-bad-node stop
 lacks '... where spare hosts would not help' "$ERR" '--spares'
-launch --exclude 'node[003-006]' --preflight=none
-exits 'none asks nothing' 0
+exits 'none asks nothing' 0 launch --exclude 'node[003-006]' --preflight=none
 for i in 2 3 5; do mend_node "node00$i"; done
 
 # --- files of the program
 lab exec node003 mkdir /mnt/data
-launch --spares 5 --chdir /mnt/data
-exits 'a folder that only a spare host has' 0
+exits 'a folder that only a spare host has' 0 launch --spares 5 --chdir /mnt/data
 is '... is found there' "$(on_hosts)" node003
 for i in 1 2 4 5 6; do lab exec "node00$i" mkdir /mnt/data; done
 lab exec node003 rmdir /mnt/data
@@ -102,15 +93,13 @@ launch --spares 2 --chdir /mnt/data
 has 'a missing folder' "$ERR" 'node005 takes the place of node003: not fit: it has no usable working directory: it is missing'
 launch --spares 2 --chdir /mnt/data --preflight=0
 lacks '0 does not look at it' "$ERR" 'not fit'
-launch --spares 2 --chdir /nowhere
-exits 'it is missing on all nodes: 69' 69
+exits 'it is missing on all nodes: 69' 69 launch --spares 2 --chdir /nowhere
 lacks '... and none is replaced' "$ERR" 'takes the place'
 lacks '... nor left out' "$ERR" '--exclude'
 lab exec node003 mkdir /mnt/data
 cp /bin/sh tool
 lab exec node004 sh -c "mkdir /mnt/bin && printf '#!/bin/sh\\n' >/mnt/bin/tool && chmod +x /mnt/bin/tool && mount --bind /mnt/bin/tool $PWD/tool"
-lab_hn -H "$hosts" --label none --preflight ./tool -c "$say"
-exits 'another content of the program: 69' 69
+exits 'another content of the program: 69' 69 lab_hn -H "$hosts" --label none --preflight ./tool -c "$say"
 ok '... is told between the nodes' grep -qE '\| program: node004: .*, 5 others have ' "$ERR"
 for i in 3 5 6; do
     lab exec "node00$i" sh -c "mkdir /mnt/bin && printf '#!/bin/sh\\n' >/mnt/bin/tool && chmod +x /mnt/bin/tool && mount --bind /mnt/bin/tool $PWD/tool"
@@ -139,8 +128,7 @@ has 'a node that reaches no other is replaced' "$ERR" 'node005 takes the place o
 launch --spares 2 --preflight=0
 lacks '0 does not try it' "$ERR" 'not fit'
 for i in 2 4 5 6 7; do lab exec node002 ip route del unreachable "$LAB_NET.0.$i"; done
-launch --spares 2 --preflight=pairs -v
-exits 'pairs are measured' 0
+exits 'pairs are measured' 0 launch --spares 2 --preflight=pairs -v
 ok '... and none is blamed' not grep -q 'not fit' "$ERR"
 
 # --- a later attempt
@@ -148,8 +136,7 @@ lab exec node003 mount -o remount,size=32m /dev/shm
 lab_start -H "$hosts" --max-restarts 2 --node-timeout 3s --nodes 1 --spares auto --exclude node002 --preflight --label none sh -c "$say; [ \$HN_RESTART != 0 ] || exec sleep 60"
 ok 'two ranks are up' wait_for lines_are "$OUT" 2
 lab crash node001
-finish
-exits 'a host that takes a place later is asked, too' 0
+exits 'a host that takes a place later is asked, too' 0 finish
 has '... and told' "$ERR" 'node003 is not fit: it has only 33.6 MB in /dev/shm'
 has '... another one is used' "$OUT" 'on node004'
 lab_nothing_left 'nothing is left'

@@ -8,7 +8,6 @@
 # shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
-export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache HNLAUNCH_STAGE_DIR=$TMP/cache" LAB_PRIVATE='/dev/shm /run'
 mkdir "$TMP/cache"
 lab_up 4 1
 for node in node001 node002 node003 node004; do
@@ -59,8 +58,7 @@ lab exec node003 tc qdisc replace dev eth0 root tbf rate 8mbit burst 64k latency
 lab_start -H "$TMP/hosts.txt" --pull /dev/shm/large true
 ok 'a large file is on its way' wait_for sh -c 'ls pulled/*/node003/.hnlaunch-pull'
 lab exec node003 pkill -KILL -x 'agent-.*'
-finish
-exits 'its agent is killed: 73' 73
+exits 'its agent is killed: 73' 73 finish
 has 'which is told' "$ERR" 'node003: the node was lost'
 is 'no half of a file is left' "$(find pulled -type f)" ''
 nothing_left 'nothing is left'

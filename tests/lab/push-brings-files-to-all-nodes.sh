@@ -9,7 +9,6 @@
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 # Every node has a home of its own; the login node's files are nowhere to be seen but by --push.
-export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache HNLAUNCH_STAGE_DIR=$TMP/cache"
 mkdir "$TMP/cache"
 lab_up 3 1
 for node in node001 node002 node003; do
@@ -62,13 +61,10 @@ where 444 regular file
 ../deep/er/small
 at home'
 
-push --push prog ./prog
-exits 'a pushed program runs by its relative name' 0
-push --push "$PWD/prog" "$PWD/prog"
-exits 'and by its absolute one' 0
+exits 'a pushed program runs by its relative name' 0 push --push prog ./prog
+exits 'and by its absolute one' 0 push --push "$PWD/prog" "$PWD/prog"
 cd data || exit 1
-push --push ../prog ../prog
-exits 'and from a folder beside it' 0
+exits 'and from a folder beside it' 0 push --push ../prog ../prog
 cd .. || exit 1
 push --push prog --chdir / -n 1 --label none sh -c 'pwd; ls "$HN_PUSH_DIR"'
 is '--chdir wins, and HN_PUSH_DIR leads to the files' "$(cat "$OUT")" $'/\nprog'
@@ -77,8 +73,7 @@ is 'the current folder itself, and a part of it once more' "$(cat "$OUT")" $'dat
 
 push --push-keep --push prog --push data true
 is '--push-keep: all is sent' "$(sent)" $((3000000 + 2 + 5 + $(stat -c %s prog)))
-push --push prog --push data cat data/deep/er/small
-exits 'the next run finds it' 0
+exits 'the next run finds it' 0 push --push prog --push data cat data/deep/er/small
 is 'and sends nothing' "$(sent)" 0
 printf 'b\n' >data/new
 push --push prog --push data true
@@ -95,13 +90,11 @@ done
 lab_start -H "$TMP/hosts.txt" --push prog --push data --label none sh -c 'echo up; exec sleep 60'
 ok 'three ranks are up' wait_for lines_are "$OUT" 3
 on node002 pkill -KILL -x 'agent-.*'
-finish
-exits 'the agent of a node is killed' 125
+exits 'the agent of a node is killed' 125 finish
 no_files() { [[ -z $(stored) ]]; }
 ok 'its guard removes the files' wait_for no_files
 
-push --push prog -n 1 sh -c 'echo result >out; mkdir -p more/of && echo it >more/of/it'
-exits 'ranks may write beside the files' 0
+exits 'ranks may write beside the files' 0 push --push prog -n 1 sh -c 'echo result >out; mkdir -p more/of && echo it >more/of/it'
 ok 'what they wrote is told' grep -q '^warning\[HN314\]: .*: files that ranks wrote .* are left in ' "$ERR"
 on node001 find "$TMP/cache/hnlaunch-stage-0" -type f -printf '%f\n' | sort >"$TMP/got"
 is 'and it is all that stays' "$(cat "$TMP/got")" $'it\nout'

@@ -7,7 +7,6 @@
 # shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
-export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache HNLAUNCH_STAGE_DIR=$TMP/cache"
 mkdir "$TMP/cache"
 lab_up 5 1
 # The others share the machine's.
@@ -18,24 +17,21 @@ uploads() { grep -c ' [1-9][0-9]* bytes were sent' "$ERR"; }
 mkdir data
 head -c 5000000 /dev/urandom >data/one
 head -c 100 /dev/urandom >data/two
-push --push data --label none sha256sum data/one data/two
-exits 'the push gives 0' 0
+exits 'the push gives 0' 0 push --push data --label none sha256sum data/one data/two
 is 'all nodes have the files' "$(sort -u "$OUT" | wc -l) $(wc -l <"$OUT")" '2 10'
 is 'one upload for five nodes' "$(uploads)" 1
 is 'nothing is left' "$(find "$TMP/cache" -path '*hnlaunch-stage-*')" ''
 
 push --push-keep --push data true
 is 'with --push-keep: one upload' "$(uploads)" 1
-push --push data cmp data/two data/two
-exits 'what is kept is found' 0
+exits 'what is kept is found' 0 push --push data cmp data/two data/two
 is 'and nothing is sent' "$(uploads)" 0
 
 # A long list passes from node to node before it is known who shares what.
 mkdir many
 seq -f 'many/a-file-with-a-name-of-some-length-%05g' 5000 | xargs touch
 echo words >many/words
-push --push many --label none sh -c 'ls many | wc -l; cat many/words'
-exits 'a push with a long list gives 0' 0
+exits 'a push with a long list gives 0' 0 push --push many --label none sh -c 'ls many | wc -l; cat many/words'
 is 'with a long list: all nodes have the files' "$(sort "$OUT" | uniq -c | awk '{ print $1, $2 }' | xargs)" '5 5001 5 words'
 is 'with a long list: nothing is left' "$(find "$TMP/cache" -path '*hnlaunch-stage-*' -name many)" ''
 
@@ -50,8 +46,7 @@ ok 'two ranks have begun' wait_for test -e "$TMP/on-0" -a -e "$TMP/on-1"
 )
 is 'a second job uploads nothing' "$(cat "$TMP/second")" '0 0'
 touch "$TMP/go"
-finish
-exits 'and leaves the files to the first' 0
+exits 'and leaves the files to the first' 0 finish
 is 'whose end removes them' "$(find "$TMP/cache" -path '*hnlaunch-stage-*')" ''
 lab_nothing_left 'no process is left'
 done_testing

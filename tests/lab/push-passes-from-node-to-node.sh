@@ -8,7 +8,6 @@
 # shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
-export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache HNLAUNCH_STAGE_DIR=$TMP/cache"
 mkdir "$TMP/cache"
 lab_up 5 1
 NODES=$(lab hosts etc | awk '/node/ { print $2 }' | tr '\n' ' ')
@@ -37,8 +36,7 @@ push -H "$TMP/hosts.txt" true # the agents are there from now on
 declare -A before
 for node in $NODES; do before[$node]=$(link "$node"); done
 from=$(head_sent)
-push -H "$TMP/hosts.txt" --push data --label none sh -c "$SUMS"
-exits 'a push to five nodes' 0
+exits 'a push to five nodes' 0 push -H "$TMP/hosts.txt" --push data --label none sh -c "$SUMS"
 arrived 'a chain' 5
 is 'the login node sends each file once' "$(uplink)" '6.0 MB'
 sent=$(($(head_sent) - from))
@@ -80,16 +78,14 @@ list_of_many 'a list of 480 kB' 50000 900000
 lab run tc qdisc replace dev br0 root tbf rate 40mbit burst 64k latency 200ms
 yes 'words that repeat' | head -c 6000000 >words
 from=$(head_sent)
-push -H "$TMP/hosts.txt" --push words cmp words words
-exits 'text' 0
+exits 'text' 0 push -H "$TMP/hosts.txt" --push words cmp words words
 sent=$(($(head_sent) - from))
 ok "takes few bytes ($sent)" test "$sent" -lt 2000000
 lab run tc qdisc del dev br0 root
 
 # Only what a node misses is stored there; the others still get it through the node.
 push -w node001,node003 --push-keep --push data true
-push -H "$TMP/hosts.txt" --push data --label none sh -c "$SUMS"
-exits 'some nodes have the files' 0
+exits 'some nodes have the files' 0 push -H "$TMP/hosts.txt" --push data --label none sh -c "$SUMS"
 arrived 'some have them' 5
 is '... which are sent once' "$(uplink)" '6.0 MB'
 for node in node001 node003; do lab exec "$node" rm -rf "$TMP/cache/hnlaunch-stage-0"; done
@@ -97,8 +93,7 @@ for node in node001 node003; do lab exec "$node" rm -rf "$TMP/cache/hnlaunch-sta
 # A firewall between two nodes.
 if lab exec node003 sh -c 'ip rule add pref 10 lookup local && ip rule del pref 0' &&
     lab exec node003 ip rule add pref 5 iif eth0 from "$(address node002)" ipproto tcp dport 1024-65534 blackhole; then
-    push -H "$TMP/hosts.txt" --push data --label none sh -c "$SUMS"
-    exits 'a node that the one before does not reach' 0
+    exits 'a node that the one before does not reach' 0 push -H "$TMP/hosts.txt" --push data --label none sh -c "$SUMS"
     arrived 'a firewall' 5
     has '... is told with -v' "$ERR" 'node003 gets files from here: node002 does not reach it'
     is '... is served by the login node' "$(uplink)" '12.0 MB'
@@ -120,16 +115,14 @@ lab_start -v -w node001,node002,node003,node004,node005 --nodes 4 --spares 1 --p
 ok 'a list is on its way' wait_for has_part node003 $(($(link node003 | cut -d' ' -f1) + 60000))
 lab exec node002 pkill -KILL -x 'agent-.*'
 lab run tc qdisc replace dev br0 root tbf rate 16mbit burst 64k latency 200ms
-finish
-exits 'a node is killed that passes the list on' 0
+exits 'a node is killed that passes the list on' 0 finish
 is '... and each node has all files' "$(uniq -c "$OUT" | awk '{ print $1, $2 }')" '4 5000'
 
 from=$(head_sent)
 lab_start -v -w node001,node002,node003,node004,node005 --nodes 4 --spares 1 --push data --label none sh -c "$SUMS"
 ok 'files are on their way' wait_for under_way node004
 lab exec node002 pkill -KILL -x 'agent-.*'
-finish
-exits 'a node of the chain is killed' 0
+exits 'a node of the chain is killed' 0 finish
 arrived 'a lost node' 4
 sent=$(($(head_sent) - from))
 ok "... the login node serves the others once, and the spare one ($sent bytes)" test "$sent" -lt 14500000
@@ -152,8 +145,7 @@ lab_start -v -H "$TMP/hosts.txt" --push large true
 ok 'a node that sends slowly holds no other up' wait_for others_are_done
 took=$(awk "BEGIN { print int($EPOCHREALTIME - $began) }")
 ok "... for long ($took s of 128)" test "$took" -lt 40
-finish
-exits '... and all get the file' 0
+exits '... and all get the file' 0 finish
 has '... it is told with -v' "$ERR" 'passes files on slowly'
 lab exec node002 tc qdisc del dev eth0 root
 lab exec node001 tc qdisc del dev eth0 root 2>/dev/null
@@ -164,8 +156,7 @@ if slow_in; then
     ok 'a node that gets files slowly holds no other up' wait_for others_are_done
     took=$(awk "BEGIN { print int($EPOCHREALTIME - $began) }")
     ok "... for long ($took s of 128)" test "$took" -lt 40
-    finish
-    exits '... and gets the file as well' 0
+    exits '... and gets the file as well' 0 finish
 fi
 
 # So with the first node, which no node before compares: its way in, its way out, its agent.
@@ -194,14 +185,12 @@ ok 'the job waits for it, and says so' wait_for said
 has '... with the number, the node and what it misses' "$ERR" 'warning[HN627]: the job waits for node001: it has confirmed no files for '
 has '... and what the others have' "$ERR" 'MB are missing; the other nodes have theirs'
 lab exec node001 pkill -CONT -x 'agent-.*'
-finish
-exits '... until it goes on' 0
+exits '... until it goes on' 0 finish
 if slow_in_first; then
     first_holds_no_other_up 'a first node that gets files slowly'
     rate_is_said() { grep -q 'warning.HN627.: the job waits for node001: it gets its files at .* a second, and ' "$ERR"; }
     ok 'the job waits for it, and says so with its rate' wait_for rate_is_said
-    kill "$PID"
-    finish
+    finish_by TERM
     began=$EPOCHREALTIME
     lab_hn -v -w node001,node002,node003,node004,node005 --nodes 4 --spares 1 --push large --label none uname -n
     took=$(awk "BEGIN { print int($EPOCHREALTIME - $began) }")
@@ -215,8 +204,7 @@ else
 fi
 shape node001 1600kbit
 first_holds_no_other_up 'a first node that sends slowly'
-finish
-exits '... and gets the file as well' 0
+exits '... and gets the file as well' 0 finish
 lab exec node001 tc qdisc del dev eth0 root
 clean() {
     local node

@@ -7,7 +7,6 @@
 # shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
-export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache HNLAUNCH_STAGE_DIR=$TMP/cache"
 export LAB_PRIVATE='/dev/shm /run /var/tmp'
 mkdir "$TMP/cache"
 lab_up 3 1
@@ -32,16 +31,14 @@ head -c 3000000 /dev/urandom >file
 
 # A full home: elsewhere, as the agent itself.
 lab exec node002 mount -t tmpfs -o size=2m lab "$TMP/cache"
-lab_hn -v -H "$TMP/hosts.txt" --push file cmp file file
-exits 'a home without room is left aside' 0
+exits 'a home without room is left aside' 0 lab_hn -v -H "$TMP/hosts.txt" --push file cmp file file
 has 'for the next best place' "$ERR" 'node002: pushed files are in /tmp/hnlaunch-stage-0/'
 for place in /tmp/hnlaunch-stage-0 /var/tmp /dev/shm; do
     lab exec node002 sh -c "mkdir -p $place && mount -t tmpfs -o size=2m lab $place"
 done
 lab exec node002 mkdir -p /run/user/0
 lab exec node002 mount -t tmpfs -o size=2m lab /run/user/0
-lab_hn -H "$TMP/hosts.txt" --push file touch "$TMP/ran"
-exits 'no room anywhere is an error' 69
+exits 'no room anywhere is an error' 69 lab_hn -H "$TMP/hosts.txt" --push file touch "$TMP/ran"
 has 'its code' "$ERR" 'error[HN235]: no room for the files on node002'
 ok 'how much is needed' grep -qE '[0-9.]+ MB are to be stored' "$ERR"
 ok 'how much there is, in units as well' grep -qE '[0-9.]+ [kM]B are free there' "$ERR"
@@ -49,8 +46,7 @@ has 'where' "$ERR" "node002:$TMP/cache/hnlaunch"
 has 'the next step' "$ERR" HNLAUNCH_STAGE_DIR
 ok 'nothing was started' test ! -e "$TMP/ran"
 ok 'nothing is left' wait_for nothing_stored
-lab_hn -w node001,node003 --push file true
-exits 'the other nodes are fine' 0
+exits 'the other nodes are fine' 0 lab_hn -w node001,node003 --push file true
 
 # Too little room only becomes known when a file is written: another job fills the disk.
 lab exec node003 mount -t tmpfs -o size=8m lab "$TMP/cache"
@@ -60,8 +56,7 @@ lab_start -w node001,node003 --push file touch "$TMP/ran"
 ok 'a file is on its way' under_way node003
 lab exec node003 dd if=/dev/zero of="$TMP/cache/fill" bs=1M count=20 status=none 2>/dev/null
 uplink 500mbit
-finish
-exits 'a disk that fills up under way' 69
+exits 'a disk that fills up under way' 69 finish
 has 'is told as such' "$ERR" 'error[HN235]: no room for the files on node003'
 lab exec node003 umount -l "$TMP/cache"
 ok 'and nothing is left' wait_for nothing_stored
@@ -83,8 +78,7 @@ while data:
 END
 chmod +x "$TMP/spoil"
 echo 'spoil me' >small
-lab_hn -w node001,node003 --ssh-command "$TMP/spoil" --push small touch "$TMP/ran"
-exits 'a content that changes on the way' 69
+exits 'a content that changes on the way' 69 lab_hn -w node001,node003 --ssh-command "$TMP/spoil" --push small touch "$TMP/ran"
 # On both, when they are equally fast.
 has 'is told by its hash' "$ERR" 'error[HN236]: a pushed file has arrived damaged on node'
 has 'with its name' "$ERR" 'small arrived with a wrong hash'
@@ -97,8 +91,7 @@ ok 'and nothing is left' wait_for nothing_stored
 
 roots="$TMP/cache/hnlaunch-stage-0 $TMP/cache/hnlaunch/hnlaunch-stage-0 /var/tmp/hnlaunch-stage-0 /run/user/0/hnlaunch-stage-0 /dev/shm/hnlaunch-stage-0"
 lab exec node003 sh -c "mkdir -p /run/user/0 $TMP/cache/hnlaunch; rm -rf $roots; touch $roots; mkdir -p /tmp/hnlaunch-stage-0 && mount -t tmpfs -o ro lab /tmp/hnlaunch-stage-0"
-lab_hn -w node001,node003 --push small touch "$TMP/ran"
-exits 'a node that cannot store anything' 69
+exits 'a node that cannot store anything' 69 lab_hn -w node001,node003 --push small touch "$TMP/ran"
 has 'is told' "$ERR" 'error[HN234]: cannot store the pushed files on node003'
 has 'with the reason' "$ERR" 'Not a directory'
 lab exec node003 sh -c "rm $roots; umount /tmp/hnlaunch-stage-0"
@@ -112,8 +105,7 @@ lab_start -w node001,node003 --push file touch "$TMP/ran"
 ok 'a large file is on its way' under_way node001
 printf 'changed!' | dd of=file bs=8 seek=1999999 conv=notrunc status=none
 uplink 500mbit
-finish
-exits 'a file that changes meanwhile' 66
+exits 'a file that changes meanwhile' 66 finish
 has 'is named' "$ERR" "error[HN237]: --push: cannot send $PWD/file: the file has changed since it was hashed"
 ok 'and nothing is left' wait_for nothing_stored
 
@@ -122,8 +114,7 @@ lab_start -w node001,node003 --push file touch "$TMP/ran"
 ok 'it is on its way again' under_way node001
 kill -INT "$PID"
 uplink 500mbit
-finish
-exits 'Ctrl-C while files are on their way' 130
+exits 'Ctrl-C while files are on their way' 130 finish
 ok 'nothing is left' wait_for nothing_stored
 
 uplink 8mbit
@@ -131,8 +122,7 @@ lab_start -w node001,node003 --push file touch "$TMP/ran"
 ok 'and again' under_way node001
 lab exec node001 pkill -KILL -x 'agent-.*'
 uplink 500mbit
-finish
-exits 'an agent that is killed meanwhile' 68
+exits 'an agent that is killed meanwhile' 68 finish
 has 'is a lost node' "$ERR" node001
 ok 'nothing is left' wait_for nothing_stored
 
@@ -142,8 +132,7 @@ lab_start -w node001 --push file --node-timeout 1s touch "$TMP/ran"
 ok 'and once more' under_way node001
 lab cut node001
 uplink 500mbit
-finish
-exits 'a node that falls silent meanwhile' 68
+exits 'a node that falls silent meanwhile' 68 finish
 has 'is told' "$ERR" 'silent for'
 lab restore node001
 ok 'no rank has ever run' test ! -e "$TMP/ran"

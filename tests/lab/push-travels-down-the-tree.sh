@@ -7,7 +7,6 @@
 # shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
-export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache HNLAUNCH_STAGE_DIR=$TMP/cache"
 mkdir "$TMP/cache"
 lab_up 4 1
 push() { lab_hn -v -H "$TMP/hosts.txt" "$@"; }
@@ -18,8 +17,7 @@ passed() { grep -c 'others come through node' "$ERR"; }
 mkdir data
 head -c 3000000 /dev/urandom >data/large
 for i in 1 2 3 4 5 6 7 8 9; do head -c $((i * 1000)) /dev/urandom >"data/small$i"; done
-push --tree 1 --push data --label none sha256sum data/large data/small7
-exits 'a chain of nodes that share their home' 0
+exits 'a chain of nodes that share their home' 0 push --tree 1 --push data --label none sha256sum data/large data/small7
 is 'is fed once' "$(uplink)" '3.0 MB'
 
 for node in node001 node002 node003 node004; do
@@ -41,8 +39,7 @@ lab_start -v -H hosts --tree 1 --max-restarts 1 --push data --label none sh -c \
     "touch $TMP/begun-\$HN_RESTART-\$HN_RANK; [ \$HN_RESTART = 1 ] || sleep 60; sha256sum data/small1"
 ok 'two ranks have begun' wait_for test -e "$TMP/begun-0-0" -a -e "$TMP/begun-0-1"
 lab exec node001 pkill -KILL -x 'agent-.*'
-finish
-exits 'a job whose first parent is killed starts again' 0
+exits 'a job whose first parent is killed starts again' 0 finish
 is 'with its files' "$(sort "$OUT" | uniq -c | awk '{ print $1, $2 }')" "2 $(sha256sum <data/small1 | cut -d' ' -f1)"
 
 # Slow enough that it is under way for long, also for a busy machine.
@@ -51,8 +48,7 @@ head -c 16000000 /dev/urandom >data/large
 lab_start -v -H "$TMP/hosts.txt" --tree 1 --push data touch "$TMP/ran"
 ok 'a large file is on its way' wait_for lab exec node001 sh -c "ls $TMP/cache/hnlaunch-stage-0/file/.*-*"
 lab exec node001 pkill -KILL -x 'agent-.*'
-finish
-exits 'a parent that is killed meanwhile' 68
+exits 'a parent that is killed meanwhile' 68 finish
 has 'is told' "$ERR" node001
 ok 'nothing was started' test ! -e "$TMP/ran"
 clean() {

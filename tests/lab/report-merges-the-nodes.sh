@@ -23,8 +23,7 @@ report() { # of the last run
 
 for tree in '' '--tree 1' '--tree 2'; do
     # shellcheck disable=SC2086
-    lab_hn -H "$TMP/hosts.txt" $tree --label none "$failing" sleep 5 20 5
-    exits "${tree:-directly}: a rank loses patience" 9
+    exits "${tree:-directly}: a rank loses patience" 9 lab_hn -H "$TMP/hosts.txt" $tree --label none "$failing" sleep 5 20 5
     report
     is "${tree:-directly}: all nodes have sent their trace" "$(field "[n['trace'] for n in r['nodes']]")" '[True, True, True, True, True]'
     is "${tree:-directly}: the rank that did not come is named" "$(field "d['rank'], d['host']")" "(5, 'node003')"
@@ -38,8 +37,7 @@ has 'the text names the nodes of the critical path' "$OUT" 'critical path: conne
 is 'and has a row for each' "$(grep -c '^node00[1-5]  *C' "$OUT")" 5
 has 'and how exact the clocks are' "$OUT" 'traces: from all 5 nodes, clocks within '
 
-lab_hn -H "$TMP/hosts.txt" --ppn 1 --trace --label none "$failing" slow 3 60 20
-exits 'a slow node harms no run' 0
+exits 'a slow node harms no run' 0 lab_hn -H "$TMP/hosts.txt" --ppn 1 --trace --label none "$failing" slow 3 60 20
 report
 is 'but it is named' "$(field "r['slow_node']['host'], r['slow_node']['percent'] > 10, r['slow_node']['steps'] >= 60")" "('node004', True, True)"
 lab_hn -H "$TMP/hosts.txt" --ppn 1 --trace --label none "$failing" end 3 60 20
@@ -63,8 +61,7 @@ lab_start -H "$TMP/hosts.txt" --nodes 4 --spares auto --restart auto --bad-hosts
 ranks_run() { [[ $(grep -c '"ev":"rank.started"' "$OUT") = 8 ]]; }
 ok 'ranks run on four nodes' wait_for ranks_run
 lab crash node003
-finish
-exits 'they run again with a spare host' 0
+exits 'they run again with a spare host' 0 finish
 report
 is 'the first start has the nodes of its time' \
     "$(field "[s['attempt'] for s in r['starts']], any(p['host'] == 'node005' for p in r['phases'])")" '([1, 2], False)'

@@ -7,7 +7,6 @@
 # shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
-export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
 lab_up 4 1
 hosts=$TMP/hosts.txt
 
@@ -20,8 +19,7 @@ job=(-H "$hosts" --node-timeout 3s --gpus-per-rank 0 --label none --spares 1 --m
     --role h --on t --per-node --restart-scope alone sh "$PWD/work.sh" "$PWD/die")
 lives() { [[ $(grep -c "^$1.* life $2 " "$OUT") == "$3" ]]; }
 
-lab_start "${job[@]}"
-ok 'four ranks of three roles are up' wait_for lines_are "$OUT" 4
+comes_up 'four ranks of three roles are up' 4 lab_start "${job[@]}"
 touch die
 ok 'both nodes of a role start it again' wait_for lives w 1 2
 is 'at the port of before' "$(sed -n 's/^w.* at //p' "$OUT" | sort -u | wc -l)" 1
@@ -30,9 +28,7 @@ lab crash node002
 ok 'a lost node starts all roles again' wait_for lives t 1 1
 ok 'also the one that has started again before' wait_for lives w 2 2
 has 'on another node' "$ERR" 'node004 takes the place of node002'
-kill -INT "$PID"
-finish
-exits 'Ctrl-C ends it' 130
+exits 'Ctrl-C ends it' 130 finish_by INT
 lab boot node002
 lab_nothing_left 'nothing is left'
 
@@ -49,8 +45,7 @@ lab_start -w node001:1,node002:1,node003:1 --spares 1 --gpus-per-rank 0 --label 
 ok 'a role has failed four times' wait_for four
 sleep 0.5 # of the pause of 4 s
 "$LAB" run "$LAB_HNLAUNCH" drain "$(sed -n 's/^hnlaunch: run \([a-z0-9]*\):.*/\1/p' "$ERR")" node001 >drain.out 2>&1
-finish
-exits 'the run ends well after the drain of a host' 0
+exits 'the run ends well after the drain of a host' 0 finish
 has 'which has waited for no start' "$ERR" 'node001 was drained: hnlaunch drain, all ranks have ended'
 is 'both roles have gone on in the next attempt only' "$(sed 's/ life.*//' "$OUT" | sort | xargs)" 'c t'
 lab_nothing_left 'nothing is left of this one'

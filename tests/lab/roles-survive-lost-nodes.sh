@@ -8,7 +8,6 @@
 # shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
-export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
 lab_up 4 2
 hosts=$TMP/hosts.txt
 
@@ -22,11 +21,9 @@ job=(--gpus-per-rank 0 --label none --role t --nodes 2 sh "$PWD/work.sh" : --rol
 # Worlds: t on node001 and node002, i on node003, r beside t.
 
 # --- a node of a role is lost ---
-lab_start -H "$hosts" --spares 1 --max-restarts 2 --node-timeout 3s "${job[@]}"
-ok 'seven ranks of three roles are up' wait_for lines_are "$OUT" 7
+comes_up 'seven ranks of three roles are up' 7 lab_start -H "$hosts" --spares 1 --max-restarts 2 --node-timeout 3s "${job[@]}"
 lab crash node002
-finish
-exits 'the second attempt ends well' 0
+exits 'the second attempt ends well' 0 finish
 has 'the spare host takes the place' "$ERR" 'node004 takes the place of node002'
 grep 'attempt 1' "$OUT" | sort >again
 is 'all worlds start again, each as it was' "$(cut -d' ' -f1-9 again)" \
@@ -47,8 +44,7 @@ lab sshd node003 start
 lab_start -H "$hosts" --max-restarts 2 --node-timeout 3s --gpus-per-rank 0 --label none --role t --nodes 3 sh "$PWD/work.sh" : --role i --nodes 1 sh "$PWD/work.sh"
 ok 'eight ranks of two roles are up' wait_for lines_are "$OUT" 8
 lab crash node004
-finish
-exits 'a lost node without a spare one ends the job' 125
+exits 'a lost node without a spare one ends the job' 125 finish
 has 'which is told' "$ERR" 'the job is not started again without node004'
 lab boot node004
 
@@ -64,8 +60,7 @@ lab_start -H "$hosts" --node-timeout 2s --gpus-per-rank 0 --label none --role t 
     --role i --nodes 1 --ppn 1 sleep 600
 ok 'a role with a drain is up on three nodes' wait_for lines_are "$OUT" 3
 lab crash node002
-finish
-exits 'one of them is lost' 125
+exits 'one of them is lost' 125 finish
 is 'the others have their time' "$(grep -c saves "$OUT")" 2
 ok 'which does not last for the ranks of the lost node' test $((SECONDS - begin)) -lt "$(scaled 40)"
 lab boot node002
@@ -75,8 +70,7 @@ lab_start -H "$hosts" --node-timeout 2s --gpus-per-rank 0 --label none --main m 
     --role h --nodes 1 --ppn 1 sh -c 'echo up; sleep 600'
 ok 'the role of --main ends' wait_for lines_are "$OUT" 2
 lab crash node002
-finish
-exits 'a node that is lost afterwards changes nothing' 0
+exits 'a node that is lost afterwards changes nothing' 0 finish
 verdict_has 'the job has succeeded' 'finished: role m exited 0'
 lab boot node002
 
