@@ -7,15 +7,13 @@
 # shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
-export XDG_RUNTIME_DIR=$TMP/run
-mkdir -m 700 "$XDG_RUNTIME_DIR"
+runtime_dir
 lab_up 3 2
 H=$TMP/hosts.txt
 
 logins() { cat "$LAB_DIR"/nodes/*/sshd.log | grep -c '^Accepted'; }
 hold() { # OPTION...: HOLD is its id
-    lab_hn hold "$@"
-    exits "a hold of $* is made" 0
+    exits "a hold of $* is made" 0 lab_hn hold "$@"
     HOLD=$(cat "$OUT")
 }
 holds() { lab run "$LAB_HNLAUNCH" ps --json | python3 -c 'import json, sys; [print(*[str(h[k]) for k in sys.argv[1:]]) for h in json.load(sys.stdin)["holds"]]' "$@"; }
@@ -41,16 +39,12 @@ ends() { lab_hn -H "$H" --label none "${@: -2}" sh -c 'echo "$RANK $WORLD_SIZE $
 fails() { lab_hn -H "$H" --label none "${@: -2}" sh -c 'echo $RANK; sleep 1; [ $RANK != 3 ] || exit 7; sleep 60'; }
 is_late() { lab_hn -H "$H" --label none --timeout 1s --grace 1s "${@: -2}" sh -c 'echo up; trap "" TERM; sleep 60'; }
 is_stopped() {
-    lab_start -H "$H" --label none "${@: -2}" sh -c 'echo up; sleep 60'
-    ok 'the ranks are up' wait_for lines_are "$OUT" 6
-    kill -INT "$PID"
-    finish
+    comes_up 'the ranks are up' 6 lab_start -H "$H" --label none "${@: -2}" sh -c 'echo up; sleep 60'
+    finish_by INT
 }
 loses_its_head() {
-    lab_start -H "$H" --label none "${@: -2}" sh -c 'echo up; sleep 60'
-    ok 'the ranks are up' wait_for lines_are "$OUT" 6
-    kill -KILL "$PID"
-    finish
+    comes_up 'the ranks are up' 6 lab_start -H "$H" --label none "${@: -2}" sh -c 'echo up; sleep 60'
+    finish_by KILL
 }
 ranks_left() { lab ps | grep -c 'sleep 60'; }
 no_ranks() { [[ $(ranks_left) == 0 ]]; }
@@ -61,8 +55,7 @@ is 'ps shows the hold' "$(holds hold nodes_ready used_by released)" "$HOLD 3 [] 
 lab_hn ps
 has 'also in its table' "$OUT" "ends in 29m"
 before=$(logins)
-lab_hn -H "$H" -v --label none sh -c 'echo "$RANK $MASTER_ADDR"'
-exits 'a run starts' 0
+exits 'a run starts' 0 lab_hn -H "$H" -v --label none sh -c 'echo "$RANK $MASTER_ADDR"'
 has 'it says that it uses the hold' "$ERR" "the agents of hold $HOLD are used"
 is 'all ranks ran' "$(wc -l <"$OUT")" 6
 for i in {1..20}; do
@@ -103,36 +96,29 @@ trial 'a run that is interrupted' 130 is_stopped
 loses_its_head --hold auto
 is 'a killed run' "$RC" 137
 ok 'leaves no ranks behind' wait_for no_ranks
-lab_hn -H "$H" --label none true
-exits 'the next run starts after a killed one' 0
+exits 'the next run starts after a killed one' 0 lab_hn -H "$H" --label none true
 
 # --- slots --------------------------------------------------------------------------------------------------
 
-lab_start -H "$H" --label none sh -c 'echo up; sleep 60'
-ok 'a run is up' wait_for lines_are "$OUT" 6
+comes_up 'a run is up' 6 lab_start -H "$H" --label none sh -c 'echo up; sleep 60'
 one=$PID
 run_id=$(holds used_by | tr -d "[]'")
-lab_hn -H "$H" true
-exits 'a second run on the same nodes is refused' 69
+exits 'a second run on the same nodes is refused' 69 lab_hn -H "$H" true
 has 'by the number' "$ERR" 'error[HN630]'
 has 'with the run that has them' "$ERR" "run $run_id uses node001"
-lab_hn -H "$H" --hold none --label none echo beside
-exits 'beside it a run of its own starts' 0
-lab_hn release "$HOLD"
-exits 'a hold in use is released' 0
+exits 'beside it a run of its own starts' 0 lab_hn -H "$H" --hold none --label none echo beside
+exits 'a hold in use is released' 0 lab_hn release "$HOLD"
 has 'when its run has ended' "$ERR" "hold $HOLD ends when run $run_id has ended"
 kill -INT "$one"
 PID=$one
-finish
-exits 'that run is interrupted' 130
+exits 'that run is interrupted' 130 finish
 ok 'and the hold is gone' wait_for no_hold
 lab_nothing_left 'nothing is left on the nodes'
 
 # --- which runs use it --------------------------------------------------------------------------------------
 
 hold -w node001,node002
-lab_hn -v -H "$H" --label none true
-exits 'a run on other hosts' 0
+exits 'a run on other hosts' 0 lab_hn -v -H "$H" --label none true
 has 'says why it does not use the hold' "$ERR" "hold $HOLD is not used: it has other hosts"
 lab_hn -v -w node001,node002 --connect-timeout 9s --user root --label none true
 has 'so does one with other settings' "$ERR" "hold $HOLD is not used: it has other settings: --user"
@@ -140,30 +126,23 @@ cp "${LAB_HNLAUNCH%/*}"/hnlaunch-agent* "$TMP" 2>/dev/null
 HNLAUNCH_RUN_AGENT=$(find "$TMP" -maxdepth 1 -name 'hnlaunch-agent*' -type f | head -n 1) lab_hn -v -w node001,node002 --label none true
 has 'and one with another agent, as of a new version' "$ERR" "hold $HOLD is not used: it has other settings: hnlaunch-agent"
 exits 'which starts' 0
-lab_hn --hold "$HOLD" -w node002 --label none hostname
-exits 'a run on a part of its hosts names it' 0
+exits 'a run on a part of its hosts names it' 0 lab_hn --hold "$HOLD" -w node002 --label none hostname
 is 'and runs there' "$(cat "$OUT")" node002
-lab_hn --hold "$HOLD" -w node003 true
-exits 'a host that it does not have' 69
+exits 'a host that it does not have' 69 lab_hn --hold "$HOLD" -w node003 true
 has 'is told' "$ERR" "hold $HOLD does not have node003"
-lab_hn --hold "$HOLD" -w node002 --user root true
-exits 'so are other settings' 69
+exits 'so are other settings' 69 lab_hn --hold "$HOLD" -w node002 --user root true
 has 'with the option' "$ERR" "error[HN632]"
-lab_hn --hold nobody -w node001 true
-exits 'a hold that is not there' 69
+exits 'a hold that is not there' 69 lab_hn --hold nobody -w node001 true
 has 'has a number' "$ERR" "error[HN631]"
-lab_hn hold -w node002,node001
-exits 'a second hold of the same hosts' 69
+exits 'a second hold of the same hosts' 69 lab_hn hold -w node002,node001
 has 'is refused' "$ERR" "error[HN634]"
 
 # --- losses -------------------------------------------------------------------------------------------------
 
 pid=$(holds pid)
-lab_start -w node001,node002 --label none sh -c 'echo up; sleep 60'
-ok 'ranks are up' wait_for lines_are "$OUT" 2
+comes_up 'ranks are up' 2 lab_start -w node001,node002 --label none sh -c 'echo up; sleep 60'
 kill -KILL "$pid"
-finish
-exits 'a killed hold ends its run with 125' 125
+exits 'a killed hold ends its run with 125' 125 finish
 verdict_has 'the last line names it' "hold $HOLD (pid $pid) has ended"
 lab_nothing_left 'and leaves nothing'
 lab_hn -w node001,node002 --label none true
@@ -175,21 +154,17 @@ lab boot node002
 lost() { [[ $(holds nodes_ready) == 2 ]]; }
 ok 'a node that was off is noticed' wait_for lost
 before=$(logins)
-lab_hn -v -H "$H" --label none hostname
-exits 'a run connects it anew' 0
+exits 'a run connects it anew' 0 lab_hn -v -H "$H" --label none hostname
 has 'and says so with -v' "$ERR" "node002 is connected anew"
 is 'with one login' "$(($(logins) - before))" 1
-lab_start -H "$H" --label none sh -c 'echo up; sleep 60'
-ok 'ranks are up' wait_for lines_are "$OUT" 6
+comes_up 'ranks are up' 6 lab_start -H "$H" --label none sh -c 'echo up; sleep 60'
 lab crash node003
-finish
-exits 'a node that is lost during a run: 125' 125
+exits 'a node that is lost during a run: 125' 125 finish
 verdict_has 'is named' 'lost node003'
 lab boot node003
 boots() { lab exec node003 true; }
 wait_for boots
-lab_hn release --all
-exits 'all holds are released' 0
+exits 'all holds are released' 0 lab_hn release --all
 ok 'none is left' wait_for no_hold
 lab_nothing_left 'nothing is left'
 
@@ -197,8 +172,7 @@ hold -w node001,node002
 lab cut node002
 sleep 8
 begin=$SECONDS
-lab_hn -v -w node001,node002 --connect-timeout 2s true
-exits 'a node that does not answer the hold' 68
+exits 'a node that does not answer the hold' 68 lab_hn -v -w node001,node002 --connect-timeout 2s true
 has 'is connected anew, in vain' "$ERR" 'node002 is connected anew'
 ok 'before it counts as lost' test $((SECONDS - begin)) -lt 20
 lab restore node002
@@ -217,11 +191,9 @@ while :; do sleep 0.1; done
 END
 printf 'node00%d slots=1\n' 1 2 3 >small
 hold -H small
-lab_start -H small --max-restarts 1 --nodes 2:3 --grace 30s --label none sh save.sh
-ok 'ranks are up' wait_for lines_are "$OUT" 3
+comes_up 'ranks are up' 3 lab_start -H small --max-restarts 1 --nodes 2:3 --grace 30s --label none sh save.sh
 lab exec node003 pkill -TERM 'agent-|hnlaunch-guard|exe'
-finish
-exits 'a node that ends its agents is drained on a hold, too' 0
+exits 'a node that ends its agents is drained on a hold, too' 0 finish
 is 'all ranks had the time to save' "$(grep -c saved "$OUT")" 3
 has 'the reason is told' "$ERR" 'node003 was drained: SIGTERM to its agent'
 ok 'the hold has lost the node' wait_for lost
@@ -256,8 +228,7 @@ chmod 755 "$XDG_RUNTIME_DIR" "$XDG_RUNTIME_DIR/hnlaunch" "$XDG_RUNTIME_DIR/hnlau
 chmod 777 "$SOCKET"
 ok 'nor gets an answer where that is open' grep -qxE '0|Connection reset by peer|Broken pipe' <<<"$(other)"
 is 'while the user does' "$(python3 ask.py "$SOCKET")" 100
-lab_hn release
-exits 'it is released' 0
+exits 'it is released' 0 lab_hn release
 ok 'and gone' wait_for no_hold
 
 hold -w node001 --idle 2s

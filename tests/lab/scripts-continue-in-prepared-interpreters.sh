@@ -8,8 +8,7 @@
 # shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
-export XDG_RUNTIME_DIR=$TMP/run
-mkdir -m 700 "$XDG_RUNTIME_DIR"
+runtime_dir
 lab_up 2 2
 H=$TMP/hosts.txt
 
@@ -22,19 +21,16 @@ warm_hn() { # the modules are imported by then
 both() { # NAME CODE ARG...: the same without a hold and in prepared interpreters
     local name=$1 code=$2
     shift 2
-    lab_hn --hold none "$@"
-    exits "$name, new" "$code"
+    exits "$name, new" "$code" lab_hn --hold none "$@"
     sort "$OUT" >"$TMP/new.out"
     grep -v '^hnlaunch' "$ERR" | sort >"$TMP/new.err"
-    warm_hn "$@"
-    exits "$name, prepared" "$code"
+    exits "$name, prepared" "$code" warm_hn "$@"
     is "$name: all ranks are prepared" "$(grep -c ': 2 of 2 ranks run in prepared interpreters' "$ERR")" 2
     sort "$OUT" >"$TMP/prepared.out"
     same "$name: the same output" "$TMP/new.out" "$TMP/prepared.out"
 }
 
-lab_hn hold -H "$H" --warm python3:json,no_such_module
-exits 'a hold whose module is missing' 0
+exits 'a hold whose module is missing' 0 lab_hn hold -H "$H" --warm python3:json,no_such_module
 has 'warns with the number' "$ERR" 'warning[HN641]'
 has 'the node and the reason' "$ERR" "cannot prepare interpreters on node[001-002]: cannot import no_such_module"
 has 'and the next step' "$ERR" "; try there: python3 -c 'import json, no_such_module'"
@@ -50,8 +46,7 @@ if os.environ["RANK"] == sys.argv[1]:
     sys.exit(int(sys.argv[2]))
 PYTHON
 : >sibling.py
-lab_hn hold -H "$H" --warm python3:json,multiprocessing
-exits 'a hold with modules' 0
+exits 'a hold with modules' 0 lab_hn hold -H "$H" --warm python3:json,multiprocessing
 ok 'is ready when they are imported' is_warm
 export MINE=of-the-run
 both 'a run that ends' 0 -H "$H" --label none python3 script.py 9 0
@@ -61,8 +56,7 @@ for i in 1 2; do
     is "run $i without a pause waits for the import" "$RC $(grep -c ': 2 of 2 ranks run in prepared interpreters' "$ERR")" '0 2'
 done
 echo 'raise ValueError("no")' >fails.py
-warm_hn -H "$H" --label none --on-failure continue python3 fails.py
-exits 'a run with an exception' 1
+exits 'a run with an exception' 1 warm_hn -H "$H" --label none --on-failure continue python3 fails.py
 ok 'shows tracebacks of all ranks' test "$(grep -c 'fails.py", line 1, in <module>' "$ERR")" -ge 4
 lacks 'without frames of the preparation' "$ERR" '<hnlaunch>'
 cat >shows.py <<'PYTHON'
@@ -78,16 +72,12 @@ has 'a rank with a terminal' "$OUT" 'True True True'
 has 'which is that of its session' "$OUT" 'terminal'
 echo 'import time; print("up", flush=True); time.sleep(60)' >sleeps.py
 wait_for is_warm
-lab_start -H "$H" --label none python3 sleeps.py
-ok 'ranks are up' wait_for lines_are "$OUT" 4
-kill -INT "$PID"
-finish
+comes_up 'ranks are up' 4 lab_start -H "$H" --label none python3 sleeps.py
+finish_by INT
 is 'a run that is interrupted' "$RC" 130
 wait_for is_warm
-lab_start -H "$H" --label none python3 sleeps.py
-ok 'ranks are up' wait_for lines_are "$OUT" 4
-kill -KILL "$PID"
-finish
+comes_up 'ranks are up' 4 lab_start -H "$H" --label none python3 sleeps.py
+finish_by KILL
 sleepers() { lab ps | grep -c sleeps.py; }
 none_sleeps() { [[ $(sleepers) == 0 ]]; }
 ok 'a killed run leaves no rank behind' wait_for none_sleeps
@@ -115,7 +105,6 @@ done
 wait_for is_warm
 is 'many runs leave processes and descriptors as they were' "$(counts) $(descriptors)" "$before"
 ok 'and the memory of the hold' test "$(memory)" -lt $((kib + 1024))
-lab_hn release
-exits 'a hold with modules is released' 0
+exits 'a hold with modules is released' 0 lab_hn release
 lab_nothing_left 'nothing is left on the nodes'
 done_testing

@@ -8,7 +8,6 @@
 # shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
-export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
 lab_up 27 1
 
 # Ranks write "ATTEMPT RANK MICROSECONDS" ten times a second into the folder $1, for $2 seconds in the attempt $3 and
@@ -47,8 +46,7 @@ import json, sys
 print(*[r["silent_nodes"] for r in json.load(sys.stdin)["runs"] if sys.argv[1] in " ".join(r.get("argv", []))])' "$D 12")" 1
     sleep 2
     lab restore "$3"
-    finish
-    exits 'a cable that is out for six seconds loses nothing' 0
+    exits 'a cable that is out for six seconds loses nothing' 0 finish
     is 'the silence is told once' "$(says "$3 has been silent for .*; the limit is 30s (--node-timeout)")" 1
     is 'and its end' "$(says "$3 answers again after ")" 1
     is 'in events, too' "$(event node.silent) $(event node.heard) $(event node.lost)" '1 1 0'
@@ -78,8 +76,7 @@ a_cut_of_a_caller() { # longer than TCP would keep an idle connection of --dial-
 a_stall() {
     begin "$1" sh beat.sh "$PWD/$1" 9 0
     lab stall "$3" 5
-    finish
-    exits 'a node that hangs for five seconds is not lost' 0
+    exits 'a node that hangs for five seconds is not lost' 0 finish
 }
 
 a_stall_of_a_child() {
@@ -87,16 +84,14 @@ a_stall_of_a_child() {
     lab cut "$3"
     sleep 5
     lab restore "$3"
-    finish
-    exits 'nor one below another node' 0
+    exits 'nor one below another node' 0 finish
     is 'its parent tells the silence' "$(event node.silent) $(event node.heard)" '1 1'
 }
 
 a_loss() {
     begin "$1" --node-timeout 6s sh beat.sh "$PWD/$1" 100 0
     lab cut "$3"
-    finish
-    exits 'a cable that stays out: 125' 125
+    exits 'a cable that stays out: 125' 125 finish
     verdict_has 'the verdict names the node' "lost $3: silent for " '6s (--node-timeout)'
     is 'it was silent first' "$(event node.silent) $(event node.heard) $(event node.lost)" '1 0 1'
     ok 'it took as long as it should' took 12000
@@ -107,8 +102,7 @@ a_reset() {
     begin "$1" sh beat.sh "$PWD/$1" 100 0
     lab crash "$3"
     lab boot "$3"
-    finish
-    exits 'a node that comes back without the connection: 125' 125
+    exits 'a node that comes back without the connection: 125' 125 finish
     verdict_has 'the verdict names it' "lost $3"
     ok 'it is lost at once' took 20000
 }
@@ -119,8 +113,7 @@ a_stop() {
     ok 'a node is silent' told "$3 has been silent for"
     kill -INT "$PID"
     BEGAN=$(now_ms)
-    finish
-    exits 'Ctrl-C while a node is silent: 130' 130
+    exits 'Ctrl-C while a node is silent: 130' 130 finish
     ok 'it waits for the grace time' took 5000
     lab restore "$3"
 }
@@ -129,9 +122,7 @@ a_pause() {
     begin "$1" sh beat.sh "$PWD/$1" 14 0
     kill -STOP "$PID"
     sleep 10
-    kill -CONT "$PID"
-    finish
-    exits 'a head that does not run for ten seconds loses nothing' 0
+    exits 'a head that does not run for ten seconds loses nothing' 0 finish_by CONT
     is 'nor is a node silent for that' "$(event node.silent)" 0
 }
 
@@ -145,8 +136,7 @@ END
 a_leave() { # as systemd ends the sessions of a node that goes down
     begin "$1" --max-restarts 1 --grace 30s sh save.sh
     lab exec "$3" pkill -TERM 'agent-|hnlaunch-guard'
-    finish
-    exits 'a node that ends the agent is replaced' 0
+    exits 'a node that ends the agent is replaced' 0 finish
     is 'all ranks had the grace time' "$(grep -c saved "$OUT")" 2
     has 'the reason is told' "$ERR" "$3 was drained: SIGTERM to its agent"
     has 'a spare host takes the place' "$ERR" "$4 takes the place of $3"
@@ -160,8 +150,7 @@ apart() { # DIR: no beat of attempt 0 follows one of attempt 1
 a_spare() {
     begin "$1" --node-timeout 6s --max-restarts 1 sh beat.sh "$PWD/$1" 4 1
     lab cut "$3"
-    finish
-    exits 'the job goes on on a spare node' 0
+    exits 'the job goes on on a spare node' 0 finish
     has 'which takes the place' "$ERR" "$4 takes the place of $3"
     ok 'no rank lived in two attempts' apart "$D"
     lab restore "$3"
@@ -170,8 +159,7 @@ a_spare() {
 an_evil_spare() { # sshd is killed: the connection ends at once, the ranks live on for a moment
     begin "$1" --max-restarts 1 sh beat.sh "$PWD/$1" 4 1
     lab exec "$3" pkill -KILL -f 'sshd: root@notty'
-    finish
-    exits 'a session that ends is replaced' 0
+    exits 'a session that ends is replaced' 0 finish
     ok 'no rank lived in two attempts then either' apart "$D"
     ok 'it took seconds' took 25000
 }
@@ -181,8 +169,7 @@ a_return() {
     lab cut "$3"
     ok 'it is waited for without a spare node' told 'hnlaunch: waiting 6s for the return of 1 lost node'
     lab restore "$3"
-    finish
-    exits 'a lost node that comes back is used again' 0
+    exits 'a lost node that comes back is used again' 0 finish
     ok 'no rank lived in two attempts here either' apart "$D"
 }
 

@@ -23,8 +23,7 @@ six() { [[ $(grep -c "$1" "$OUT") == 6 ]]; }
 
 begin -o run.drain_time=1m
 end_agent node001
-finish
-exits 'one agent: the run ends well' 0
+exits 'one agent: the run ends well' 0 finish
 ok 'all ranks have saved, also those of other hosts' six 'saved step'
 ok 'no step is lost, and none is done twice' diff <(seq 60) steps
 has 'the spare host comes in' "$ERR" 'node004 takes the place of node001'
@@ -35,8 +34,7 @@ ok 'and noted for later runs' grep -q '"host": *"node001", *"reason": *"SIGTERM 
 begin -o run.drain_time=1m
 end_agent node002
 lab exec node002 pkill -TERM python3
-finish
-exits 'its ranks get SIGTERM, too: the run ends well' 0
+exits 'its ranks get SIGTERM, too: the run ends well' 0 finish
 has 'by the spare host' "$ERR" 'node004 takes the place of node002'
 has 'as a drain' "$ERR" 'node002 was drained: SIGTERM to its agent, all ranks have ended'
 
@@ -46,8 +44,7 @@ unset HANGS
 for node in node001 node002 node003; do
     end_agent $node &
 done
-finish
-exits 'all agents: the run ends, 143' 143
+exits 'all agents: the run ends, 143' 143 finish
 has 'by the signal' "$ERR" 'SIGTERM  (exit 143)'
 lacks 'there is no other attempt' "$ERR" 'attempt 2'
 ok 'no host is put out' test ! -s bad
@@ -58,8 +55,7 @@ end_agent node001
 ok 'the ranks save and end' wait_for six 'saved step'
 end_agent node002 &
 end_agent node003
-finish
-exits 'all agents, one after the other: 143' 143
+exits 'all agents, one after the other: 143' 143 finish
 has 'it is told' "$ERR" 'all agents got SIGTERM: the run ends, and no host is drained'
 lacks 'there is no other attempt either' "$ERR" 'attempt 2'
 ok 'no host is put out here either' test ! -s bad
@@ -67,8 +63,7 @@ ok 'no host is put out here either' test ! -s bad
 lab_start -H spare.txt --bad-hosts "$PWD/bad" --label none sh -c 'echo up; exec sleep 60'
 wait_for six up || fail 'six ranks are up' "$(cat "$ERR")"
 end_agent node002
-finish
-exits 'without restarts the node is lost: 125' 125
+exits 'without restarts the node is lost: 125' 125 finish
 has 'as ever' "$ERR" 'lost node002: its agent was ended (Terminated)'
 # --requeue-exit: the ranks save, and no other attempt follows.
 requeue() { # SCRIPT: starts it on three hosts
@@ -78,21 +73,15 @@ requeue() { # SCRIPT: starts it on three hosts
 head -n 3 "$TMP/hosts.txt" >three.txt
 saves='trap "echo saved; exit 0" TERM; echo up; while :; do sleep 0.1; done'
 requeue "$saves"
-kill -TERM "$PID"
-finish
-exits 'SIGTERM to hnlaunch, and all ranks have saved: the code of --requeue-exit' 99
+exits 'SIGTERM to hnlaunch, and all ranks have saved: the code of --requeue-exit' 99 finish_by TERM
 requeue "$saves"
 end_agent node002
-finish
-exits 'one node goes, and all have saved: the same' 99
+exits 'one node goes, and all have saved: the same' 99 finish
 ok 'six ranks have' six saved
 requeue 'echo up; [ $RANK = 3 ] || trap "exit 0" TERM; while :; do sleep 0.1; done'
-kill -TERM "$PID"
-finish
-exits 'a rank that has not saved: 143' 143
+exits 'a rank that has not saved: 143' 143 finish_by TERM
 requeue "$saves"
 "$LAB" run "$LAB_HNLAUNCH" stop "$(sed -n 's/^hnlaunch: run \([a-z0-9]*\):.*/\1/p' "$ERR")" >stop.out 2>&1
-finish
-exits 'hnlaunch stop is no preemption: 143' 143
+exits 'hnlaunch stop is no preemption: 143' 143 finish
 lab_nothing_left 'nothing is left'
 done_testing

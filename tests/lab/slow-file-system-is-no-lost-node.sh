@@ -44,8 +44,7 @@ let_go() {
 
 hold 6
 kill -0 "$holder" 2>/dev/null || skip_all "this kernel does not let us hold a program: $(cat "$TMP/why")"
-lab_hn -w node001,node002 --node-timeout 3s --verbose "$TMP/program"
-exits 'ranks that start late' 0
+exits 'ranks that start late' 0 lab_hn -w node001,node002 --node-timeout 3s --verbose "$TMP/program"
 for node in node001 node002; do
     has "$node tells what it waits for" "$ERR" "$node: waiting for '$TMP/program' to be executed"
 done
@@ -54,9 +53,7 @@ let_go
 hold 60
 lab_start -w node001,node002 --grace 200ms --verbose "$TMP/program"
 ok 'both wait' wait_for waits
-kill -INT "$PID"
-finish
-exits 'Ctrl-C ends who waits' 130
+exits 'Ctrl-C ends who waits' 130 finish_by INT
 lacks 'and no node is blamed' "$ERR" 'lost node0'
 lab_nothing_left 'nothing is left'
 let_go

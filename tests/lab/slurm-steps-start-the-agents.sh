@@ -18,8 +18,7 @@ for node in node001 node002 node003 node004; do
     lab sshd $node stop
 done
 
-lab_run salloc -N4 "${via[@]}" --ppn 2 sh -c 'hostname; exit $((RANK == 5 ? 7 : 0))'
-exits 'salloc: the exit code of the rank arrives' 7
+exits 'salloc: the exit code of the rank arrives' 7 lab_run salloc -N4 "${via[@]}" --ppn 2 sh -c 'hostname; exit $((RANK == 5 ? 7 : 0))'
 lab_run salloc -N4 "${via[@]}" --ppn 2 hostname
 is 'two ranks on each node, without sshd' "$(grep node0 "$OUT" | sort | uniq -c | xargs)" \
     '2 node001 2 node002 2 node003 2 node004'
@@ -124,17 +123,14 @@ begin killed
 ok 'srun is killed as a whole' kill -KILL $(srun_pids | tac)
 ok 'it is gone' wait_for srun_ended
 : >killed
-finish
-exits 'the ranks go on' 0
+exits 'the ranks go on' 0 finish
 begin never
 ok 'the older process is killed' kill -KILL "$(srun_pids | head -n 1)"
-finish
-exits 'Slurm ends the step: 125' 125
+exits 'Slurm ends the step: 125' 125 finish
 has 'srun is named' "$ERR" 'after srun was killed by signal 9'
 begin never
 ok 'srun gets TERM' kill -TERM "$(srun_pids | head -n 1)"
-finish
-exits 'Slurm cancels the step: 125' 125
+exits 'Slurm cancels the step: 125' 125 finish
 has 'it is named' "$ERR" 'Slurm cancelled its step'
 has 'with the words of Slurm' "$ERR" 'CANCELLED AT'
 lacks 'no node is to blame' "$ERR" '--exclude'
@@ -147,8 +143,7 @@ lab run salloc -N3 -w 'node[001-003]' --no-kill "${via[@]}" --node-timeout 3s sh
 PID=$!
 ok 'three ranks run' wait_for lines_are "$OUT" 3
 lab crash node003
-finish
-exits 'a node crashes: 125' 125
+exits 'a node crashes: 125' 125 finish
 has 'it is named' "$ERR" 'lost node003: '
 others_are_empty() { ! lab exec node001 pgrep -f 'sleep 1000|--call' && ! lab exec node002 pgrep -f 'sleep 1000|--call'; }
 ok 'nothing is left on the others' wait_for others_are_empty

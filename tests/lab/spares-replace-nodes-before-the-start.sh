@@ -9,7 +9,6 @@
 # shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
-export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache HNLAUNCH_STAGE_DIR=$TMP/cache"
 export LAB_PRIVATE='/dev/shm /run /var/tmp'
 lab_up 6 2
 hosts=$TMP/hosts.txt
@@ -26,8 +25,7 @@ replaced() { # NAME OLD NEW REASON HOSTS
     is "$1: the place of the ranks stays" "$(on_hosts)" "$5"
 }
 
-launch -H "$hosts" --spares 2
-exits 'nothing fails: 0' 0
+exits 'nothing fails: 0' 0 launch -H "$hosts" --spares 2
 is 'the last two hosts have no ranks' "$(on_hosts)" 'node001 node002 node003 node004'
 lacks 'nothing is told' "$ERR" 'takes the place'
 lab_nothing_left 'the agents of spare hosts end, too'
@@ -40,8 +38,7 @@ launch -H "$hosts" -n 4 --spares auto --json
 is 'auto: one event' "$(grep -c '"ev":"node.replaced".*"host":"node002".*"text":"node003"' "$OUT")" 1
 lacks 'auto: hosts that are not needed are not connected' "$OUT" '"host":"node004"'
 lab sshd node003 stop
-launch -H "$hosts" -n 4 --spares auto
-exits 'auto: the host in place of a node fails, too: the job runs' 0
+exits 'auto: the host in place of a node fails, too: the job runs' 0 launch -H "$hosts" -n 4 --spares auto
 is 'auto: on the one after it' "$(on_hosts)" 'node001 node004'
 is 'auto: a line for each' "$(grep -o 'node00[0-9] takes the place of node00[0-9]' "$ERR" | xargs)" \
     'node003 takes the place of node002 node004 takes the place of node003'
@@ -52,13 +49,11 @@ has 'auto: in the end all are connected' "$ERR" 'hnlaunch: connect 3/3 in'
 sed '$s/$/ spare/' "$hosts" >spare.txt
 launch -H spare.txt --spares auto
 replaced 'the word spare' node002 node006 'connection refused' 'node001 node006 node003 node004 node005'
-launch -H spare.txt
-exits 'without the option a spare host replaces no node: 68' 68
+exits 'without the option a spare host replaces no node: 68' 68 launch -H spare.txt
 lab_start -H "$hosts" --max-restarts 1 --node-timeout 3s --nodes 1 --exclude node002 --spares auto --label none sh -c "$say; [ \$HN_RESTART = 1 ] || exec sleep 60"
 ok 'two ranks are up' wait_for lines_are "$OUT" 2
 lab crash node001
-finish
-exits 'a host that stands by unconnected replaces a lost node, too' 0
+exits 'a host that stands by unconnected replaces a lost node, too' 0 finish
 has 'on the next host' "$OUT" 'on node003'
 lab boot node001
 
@@ -67,31 +62,26 @@ lab sshd node003 stop
 lab_start -H "$hosts" --max-restarts 1 --node-timeout 3s --nodes 1 --exclude node002 --spares auto --label none sh -c "$say; [ \$HN_RESTART = 1 ] || exec sleep 60"
 ok 'two ranks are up once more' wait_for lines_are "$OUT" 2
 lab crash node001
-finish
-exits 'the next host that stands by is tried' 0
+exits 'the next host that stands by is tried' 0 finish
 has 'on that one' "$OUT" 'on node004'
 lab boot node001
 lab sshd node003 start
 
 lab sshd node001 stop
-launch -H "$hosts" --spares 1
-exits 'two fail, with one spare host: 68' 68
+exits 'two fail, with one spare host: 68' 68 launch -H "$hosts" --spares 1
 has 'the error of today' "$ERR" 'error[HN201]: 2 nodes cannot be reached'
 has 'and the way out' "$ERR" "--exclude 'node[001-002]'"
 lacks 'none is replaced in vain' "$ERR" 'takes the place'
-launch -w node001,node002,node003 --nodes 2 --spares auto
-exits 'two fail, and one stands by unconnected: 68' 68
+exits 'two fail, and one stands by unconnected: 68' 68 launch -w node001,node002,node003 --nodes 2 --spares auto
 has 'the way out names both' "$ERR" "leave out all that failed: --exclude 'node[001-002]'"
-launch -H "$hosts" --spares 1 --min-nodes 4
-exits 'fewer nodes are enough' 0
+exits 'fewer nodes are enough' 0 launch -H "$hosts" --spares 1 --min-nodes 4
 has 'one is replaced' "$ERR" 'node006 takes the place of node001'
 has 'and one left out' "$ERR" 'starting without node002: connection refused'
 is 'the ranks are dense' "$(on_hosts)" 'node006 node003 node004 node005'
 is 'WORLD_SIZE tells how many there are' "$(grep -c 'of 8' "$OUT")" 8
 launch -H "$hosts" --nodes 2:4
 is 'MIN:MAX takes MAX hosts, if they come' "$(on_hosts)" 'node003 node004'
-launch -H "$hosts" --nodes 3:4
-exits 'with fewer than MIN: 68' 68
+exits 'with fewer than MIN: 68' 68 launch -H "$hosts" --nodes 3:4
 lab sshd node001 start
 lab sshd node002 start
 
@@ -105,8 +95,7 @@ sed 's/node003/& gpus=0,1/' "$hosts" >changed.txt
 launch -H changed.txt --spares 2
 replaced 'no such GPU' node003 node005 '' 'node001 node002 node005 node004'
 sed 's/$/ gpus=0,1/' "$hosts" >changed.txt
-launch -H changed.txt --spares 2
-exits 'no node has such a GPU: 69' 69
+exits 'no node has such a GPU: 69' 69 launch -H changed.txt --spares 2
 lacks 'then none is replaced' "$ERR" 'takes the place'
 
 # The agent is killed as soon as it runs.
@@ -128,13 +117,11 @@ replaced 'no room for the files' node002 node005 'cannot store the pushed files'
 launch -H "$hosts" --nodes 4 --spares auto --push file --json
 is 'by a host that stands by, too, and the node that failed has the event' \
     "$RC $(grep -o '"ev":"node.failed","node":[0-9]*,"host":"[^"]*"' "$OUT" | cut -d'"' -f10 | xargs)" '0 node002'
-launch -w node001,node002 --min-nodes 1 --push file
-exits 'no room: left out' 0
+exits 'no room: left out' 0 launch -w node001,node002 --min-nodes 1 --push file
 is 'one node runs' "$(on_hosts)" node001
 launch -H "$hosts" --exclude node003 --spares 4 --push file
 is 'the only node is replaced, too' "$(on_hosts)" node001
-launch -w node001,node002 --min-nodes 2 --push file
-exits 'no room, and no spare host: 69' 69
+exits 'no room, and no spare host: 69' 69 launch -w node001,node002 --min-nodes 2 --push file
 has 'the error of today about files' "$ERR" 'error[HN235]'
 has 'with the way out' "$ERR" "--exclude 'node002'"
 for place in "$TMP/cache" /tmp/hnlaunch-stage-0 /var/tmp /dev/shm /run/user/0; do
@@ -156,16 +143,13 @@ done
 mkdir bin
 cp /bin/sh bin/prog
 lab exec node003 mount -t tmpfs lab "$PWD/bin"
-lab_hn -H "$hosts" --label none --spares 2 "$PWD/bin/prog" -c "$say"
-exits 'the program is missing on one node: the job runs' 0
+exits 'the program is missing on one node: the job runs' 0 lab_hn -H "$hosts" --label none --spares 2 "$PWD/bin/prog" -c "$say"
 has 'the node is replaced' "$ERR" 'node005 takes the place of node003'
 is 'on the other node' "$(grep -c node005 "$OUT")" 2
-lab_hn -H "$hosts" --label none --nodes 4 --spares auto "$PWD/bin/prog" -c "$say"
-exits 'so it is by a host that stands by' 0
+exits 'so it is by a host that stands by' 0 lab_hn -H "$hosts" --label none --nodes 4 --spares auto "$PWD/bin/prog" -c "$say"
 has 'with its line' "$ERR" 'node005 takes the place of node003'
 rm bin/prog
-lab_hn -H "$hosts" --label none --spares 2 "$PWD/bin/prog"
-exits 'the program is missing on all nodes: 127' 127
+exits 'the program is missing on all nodes: 127' 127 lab_hn -H "$hosts" --label none --spares 2 "$PWD/bin/prog"
 lacks 'none takes a place then' "$ERR" 'takes the place'
 lab_nothing_left 'nothing is left'
 done_testing

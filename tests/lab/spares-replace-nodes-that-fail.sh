@@ -14,35 +14,30 @@ ranks() { lab_hn "$@" --label none sh -c 'echo "$RANK/$WORLD_SIZE $NODE_RANK $(h
 # The ranks' lines, sorted by rank.
 placed() { sort -n "$OUT" | tr '\n' ';'; }
 
-ranks -H "$hosts" --spares 2
-exits 'a launch without a failure works' 0
+exits 'a launch without a failure works' 0 ranks -H "$hosts" --spares 2
 is 'the last two hosts have no ranks' "$(placed)" \
     '0/6 0 node001;1/6 0 node001;2/6 1 node002;3/6 1 node002;4/6 2 node003;5/6 2 node003;'
 lacks 'no host takes a place' "$ERR" 'takes the place'
 
 lab sshd node002 stop
-ranks -H "$hosts" --spares 2
-exits 'a node without sshd is replaced' 0
+exits 'a node without sshd is replaced' 0 ranks -H "$hosts" --spares 2
 is 'the spare host has its ranks' "$(placed)" \
     '0/6 0 node001;1/6 0 node001;2/6 1 node004;3/6 1 node004;4/6 2 node003;5/6 2 node003;'
 has 'one line says why' "$ERR" 'node004 takes the place of node002: connection refused on port 22'
 
-lab_hn -H "$hosts" --spares 2 --max-restarts 1 --label none --grace 1s \
+exits 'a restart keeps the host that took a place' 0 lab_hn -H "$hosts" --spares 2 --max-restarts 1 --label none --grace 1s \
     sh -c '[ "$HN_RESTART" = 1 ] || exit 3; echo "$RANK/$WORLD_SIZE $NODE_RANK $(hostname)"'
-exits 'a restart keeps the host that took a place' 0
 is 'with the same ranks' "$(placed)" \
     '0/6 0 node001;1/6 0 node001;2/6 1 node004;3/6 1 node004;4/6 2 node003;5/6 2 node003;'
 
 sed 's/^node001/node-nope/' "$hosts" >nope.txt
-ranks -H nope.txt --spares 2
-exits 'an unknown name is replaced, too' 0
+exits 'an unknown name is replaced, too' 0 ranks -H nope.txt --spares 2
 is 'rank 0 moves to the first spare host' "$(placed)" \
     '0/6 0 node004;1/6 0 node004;2/6 1 node005;3/6 1 node005;4/6 2 node003;5/6 2 node003;'
 is 'with a line for each' "$(grep -c 'takes the place of' "$ERR")" 2
 
 sed 's/^node003.*/& user=stranger/; s/^\(node005.*\)/\1 spare/' "$hosts" >login.txt
-ranks -H login.txt --spares 1 --nodes 3
-exits 'a refused login is replaced, by a host marked spare' 0
+exits 'a refused login is replaced, by a host marked spare' 0 ranks -H login.txt --spares 1 --nodes 3
 is 'in the order of the list' "$(placed)" \
     '0/6 0 node001;1/6 0 node001;2/6 1 node004;3/6 1 node004;4/6 2 node005;5/6 2 node005;'
 
@@ -54,8 +49,7 @@ ranks -H "$hosts" --spares 2 --json
 has 'the event names both' "$OUT" '"ev":"node.replaced","node":1,"host":"node002","text":"node004"'
 
 sed 's/^node004/node-nope/' "$hosts" >spare.txt
-ranks -H spare.txt --spares 1 --exclude node002
-exits 'the last host replaces a node' 0
+exits 'the last host replaces a node' 0 ranks -H spare.txt --spares 1 --exclude node002
 has 'an unknown name, again' "$ERR" 'node005 takes the place of node-nope'
 
 ranks -H spare.txt --spares 1
@@ -66,14 +60,12 @@ has 'the next step leaves them out' "$ERR" '--exclude'
 lacks 'nothing was replaced' "$ERR" 'takes the place'
 verdict_has 'the verdict says that nothing was started' 'nothing was started' "(exit $RC)"
 
-ranks -H spare.txt --spares 1 --min-nodes 3
-exits 'three nodes are enough' 0
+exits 'three nodes are enough' 0 ranks -H spare.txt --spares 1 --min-nodes 3
 is 'ranks have no gaps' "$(placed)" \
     '0/6 0 node001;1/6 0 node001;2/6 1 node005;3/6 1 node005;4/6 2 node003;5/6 2 node003;'
 has 'the node that is left out is told' "$ERR" 'starting without node-nope: '
 
-ranks -H spare.txt --min-nodes 3
-exits '--min-nodes works without spare hosts' 0
+exits '--min-nodes works without spare hosts' 0 ranks -H spare.txt --min-nodes 3
 is 'the others run' "$(placed)" \
     '0/6 0 node001;1/6 0 node001;2/6 1 node003;3/6 1 node003;4/6 2 node005;5/6 2 node005;'
 ranks -H spare.txt --min-nodes 4
@@ -85,8 +77,7 @@ ok 'a spare host with fewer slots replaces no node' test "$RC" = 68
 has 'and the note says so' "$ERR" 'as many slots'
 
 sed 's/^node005/node-nope/' "$hosts" >dead.txt
-ranks -H dead.txt --spares 1 --exclude node002
-exits 'a spare host that fails is left out' 0
+exits 'a spare host that fails is left out' 0 ranks -H dead.txt --spares 1 --exclude node002
 has 'which is told' "$ERR" 'starting without the spare host node-nope'
 
 ranks -H "$hosts"

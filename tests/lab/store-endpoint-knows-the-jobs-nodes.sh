@@ -34,8 +34,6 @@ is 'so is the other node of the job' "$(asked_from node002)" "b'1234'"
 is 'a node that is none of the job gets no answer' "$(asked_from node003)" "b''"
 ok 'which is told, with its address' wait_for grep -q 'rejected connection to the store from .*: not a node of this job' "$ERR"
 is 'and no other connection was rejected' "$(grep -c 'rejected connection' "$ERR")" 1
-kill -INT "$PID"
-finish
-exits 'the job goes on until Ctrl-C' 130
+exits 'the job goes on until Ctrl-C' 130 finish_by INT
 lab_nothing_left 'nothing is left'
 done_testing

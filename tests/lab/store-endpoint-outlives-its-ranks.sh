@@ -70,8 +70,7 @@ for options in '' '-o net.store_peers=node' '--tree 1'; do
     read -ra words <<<"$options"
     launch "${words[@]}" "${rank[@]}"
     go_on 0 3
-    finish
-    exits "${options:-two nodes are left}: the job ends well" 0
+    exits "${options:-two nodes are left}: the job ends well" 0 finish
     is 'both ranks were answered' "$(grep -c 'was answered' "$OUT")" 2
     lab_nothing_left 'nothing is left'
 done
@@ -79,8 +78,7 @@ done
 launch --max-restarts 1 "${rank[@]}" 'fail once'
 go_on 0 3
 go_on 1 3
-finish
-exits 'a restart: the job ends well' 0
+exits 'a restart: the job ends well' 0 finish
 is 'its store is empty, and answers, too' "$(grep -c 'was answered' "$OUT")" 4
 is 'at another port' "$(sed -n 's/.*port \([0-9]*\) .*/\1/p' "$OUT" | sort -u | wc -l)" 2
 lab_nothing_left 'nothing is left'
@@ -91,8 +89,7 @@ for options in '' '--tree 1'; do
     go_on 0 3
     ok "${options:-no tree}: the others wait" wait_for says_times 'was answered' 2
     lab exec node001 pkill -KILL -x 'agent-.*'
-    finish
-    exits 'the agent of the endpoint is killed: the job ends' 125
+    exits 'the agent of the endpoint is killed: the job ends' 125 finish
     verdict_has 'the verdict names the node, and what was lost' 'lost node001' 'the TCP endpoint of the store'
     lab_nothing_left 'nothing is left'
 done
@@ -101,8 +98,7 @@ launch "${rank[@]}" hold
 go_on 0 3
 ok 'the others wait again' wait_for says_times 'was answered' 2
 lab crash node001
-finish
-exits 'the node of the endpoint crashes: the job ends' 125
+exits 'the node of the endpoint crashes: the job ends' 125 finish
 verdict_has 'the verdict says so' 'lost node001' 'silent for' 'the TCP endpoint of the store'
 lab boot node001
 lab_nothing_left 'nothing is left'
@@ -118,8 +114,7 @@ ok 'with a spare host two ranks are up' wait_for says_times 'of attempt 0' 2
 no_agent_child() { ! lab exec node001 pgrep -f pair.sh; }
 wait_for no_agent_child
 lab exec node001 pkill -KILL -x 'agent-.*'
-finish
-exits 'the spare host takes the place of the endpoint: the second attempt ends well' 0
+exits 'the spare host takes the place of the endpoint: the second attempt ends well' 0 finish
 has 'with rank 0' "$OUT" 'rank 0 of attempt 1 on node003'
 lab_nothing_left 'nothing is left'
 
@@ -132,16 +127,14 @@ END2
 for options in '--store-listen network' '--store-listen loopback'; do
     read -ra words <<<"$options"
     rm -f gone
-    lab_start -w node001,node002,node003 --label none "${words[@]}" sh "$PWD/leave.sh"
-    ok "$options: three ranks are up" wait_for lines_are "$OUT" 3
+    comes_up "$options: three ranks are up" 3 lab_start -w node001,node002,node003 --label none "${words[@]}" sh "$PWD/leave.sh"
     no_rank() { ! lab exec node002 pgrep -f leave.sh; }
     wait_for no_rank
     lab exec node002 pkill -KILL -x 'agent-.*'
     no_agent() { ! lab exec node002 pgrep -x 'agent-.*'; }
     wait_for no_agent
     : >gone
-    finish
-    exits 'a node without the endpoint is lost after its ranks: the job ends well' 0
+    exits 'a node without the endpoint is lost after its ranks: the job ends well' 0 finish
     lab_nothing_left 'nothing is left'
 done
 done_testing
