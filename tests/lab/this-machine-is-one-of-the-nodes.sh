@@ -15,17 +15,14 @@ printf '%s\n' '127.0.1.1 head.example head' "$address login" "$LAB_NET.0.9 absen
 ok 'the head has that address' grep -q "$address" <(lab_run ip -4 addr; cat "$OUT")
 
 for name in head head.example "$address" 127.0.1.1 login; do
-    lab_hn -w "$name:1,node001:1" --label '{host} ' sh -c 'hostname'
-    exits "$name and a node: 0" 0
+    exits "$name and a node: 0" 0 lab_hn -w "$name:1,node001:1" --label '{host} ' sh -c 'hostname'
     is "$name runs here, node001 there" "$(sort "$OUT" | tr '\n' ' ')" \
         "$(printf '%s head\nnode001 node001\n' "$name" | sort | tr '\n' ' ')"
 done
-lab_hn -w absent:1,node001:1 --connect-timeout 2s true
-exits 'another address of that network is another machine: 68' 68
+exits 'another address of that network is another machine: 68' 68 lab_hn -w absent:1,node001:1 --connect-timeout 2s true
 lab_hn -w node001:1,head:1 --label none sh -c 'echo $MASTER_ADDR'
 lacks 'MASTER_ADDR is one that both reach' "$OUT" '^127'
-lab_hn -w "head:1,alice@$address:1" true
-exits 'with a user it is a login: 68' 68
+exits 'with a user it is a login: 68' 68 lab_hn -w "head:1,alice@$address:1" true
 has 'which says how to do without' "$ERR" "$address is this machine: under the name localhost it needs no ssh"
 
 # --- a folder below a link ------------------------------------------------------------------------------------------
@@ -42,8 +39,7 @@ there --chdir .
 is '--chdir . is the same' "$(cat "$OUT")" /run/home/proj
 there --chdir ../proj
 is 'and ../proj counts from it' "$(cat "$OUT")" /run/home/proj
-lab_run env -C /run/home/proj PWD=/run/home "$LAB_HNLAUNCH" -w node001:1 pwd
-exits 'a wrong PWD is not believed: 69' 69
+exits 'a wrong PWD is not believed: 69' 69 lab_run env -C /run/home/proj PWD=/run/home "$LAB_HNLAUNCH" -w node001:1 pwd
 has 'the folder itself is named' "$ERR" "cannot change to directory '/run/vol1/home/proj'"
 lab_nothing_left 'nothing is left'
 done_testing

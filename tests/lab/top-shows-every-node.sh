@@ -8,9 +8,7 @@
 # shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
-export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
-export XDG_RUNTIME_DIR=$TMP/runtime
-mkdir -m 700 "$XDG_RUNTIME_DIR"
+runtime_dir
 lab_up 4 2
 
 look() {
@@ -57,8 +55,7 @@ for how in '' --tree=2; do
         lab thaw node002
         ok 'thawed, it is back' wait_for true_of 'hosts[1]["age_ms"] < 2000'
     fi
-    kill -INT "$PID"
-    finish
+    finish_by INT
     wait "$LOOKER"
     is "${how:-flat}: the end is told" "$(field 't["code"]')" 130
     lab_nothing_left "${how:-flat}: nothing is left"

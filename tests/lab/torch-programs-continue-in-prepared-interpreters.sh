@@ -9,8 +9,7 @@
 # shellcheck source=tests/lib/torch.sh
 . "$ROOT/tests/lib/torch.sh" || exit 1
 
-export XDG_RUNTIME_DIR=$TMP/run
-mkdir -m 700 "$XDG_RUNTIME_DIR"
+runtime_dir
 lab_up 2 2
 H=$TMP/hosts.txt
 
@@ -27,8 +26,7 @@ print(int((time.time() - begin) * 1000))
 sys.stdin.buffer.read()' "$EPOCHREALTIME"
 }
 
-lab_hn hold -H "$H" --warm "$TORCH_PYTHON:torch"
-exits 'a hold with PyTorch' 0
+exits 'a hold with PyTorch' 0 lab_hn hold -H "$H" --warm "$TORCH_PYTHON:torch"
 for script in torch_collectives.py torch_ddp.py; do
     ok 'PyTorch is imported' wait_for is_warm
     torch_lab -v -H "$H" "$script"

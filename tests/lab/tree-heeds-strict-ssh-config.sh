@@ -22,8 +22,7 @@ there() { # LINE...
 launch() { lab_hn --tree 1 --connect-timeout 15s --start-timeout 60s --ssh-config "$PWD/ssh_config" -w 'node[001-003]:1' true; }
 
 here
-launch
-exits 'no such line' 0
+exits 'no such line' 0 launch
 
 for line in 'KnownHostsCommand /bin/false %H' 'RefuseConnection "closed today"'; do
     here "$line"
@@ -53,8 +52,7 @@ here 'HostKeyAlgorithms ssh-rsa'
 launch
 refused 'HostKeyAlgorithms' 'no matching host key type found'
 here 'Ciphers aes128-ctr' 'MACs +hmac-md5' 'HostKeyAlgorithms ^ssh-ed25519' 'RequiredRSASize 4096'
-launch
-exits 'lists that have what node002 has' 0
+exits 'lists that have what node002 has' 0 launch
 
 # The file for all users may name what an older ssh of a node has not.
 printf '%s\n' 'Host node002' 'HostKeyAlgorithms ssh-ed25519,new@example.org' 'Host *' | cat - plain >for-all
@@ -62,9 +60,8 @@ here 'HostKeyAlgorithms ssh-ed25519,new@example.org'
 launch
 refused 'a name that the ssh of the node has not' "Bad key types 'ssh-ed25519,new@example.org'"
 # shellcheck disable=SC2016
-lab_run unshare --mount sh -c 'mount --bind "$0" /etc/ssh/ssh_config && exec "$@"' "$PWD/for-all" \
+exits '... of the file for all users' 0 lab_run unshare --mount sh -c 'mount --bind "$0" /etc/ssh/ssh_config && exec "$@"' "$PWD/for-all" \
     "$LAB_HNLAUNCH" --tree 1 --connect-timeout 15s --start-timeout 60s -w 'node[001-003]:1' true
-exits '... of the file for all users' 0
 
 # What the nodes have in their own configuration.
 there 'HostKeyAlgorithms ssh-rsa'
@@ -74,8 +71,7 @@ there 'RemoteCommand hostname'
 launch
 refused 'a line with which ssh runs no command' 'Cannot execute command-line and remote command.'
 there 'HostName node003' 'Port 1' 'User nobody'
-launch
-exits 'where to is decided here' 0
+exits 'where to is decided here' 0 launch
 
 # A host key of RSA.
 node=$LAB_DIR/nodes/node002
@@ -86,8 +82,7 @@ lab sshd node002 stop
 lab sshd node002 start
 there
 here 'RequiredRSASize 2048'
-launch
-exits 'RequiredRSASize: a key that is long enough' 0
+exits 'RequiredRSASize: a key that is long enough' 0 launch
 here 'RequiredRSASize 4096'
 launch
 refused 'RequiredRSASize' 'Invalid key length'

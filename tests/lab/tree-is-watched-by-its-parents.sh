@@ -8,7 +8,6 @@
 # shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
-export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
 lab_up 9 1
 head -n 3 "$TMP/hosts.txt" >three.txt
 head -n 4 "$TMP/hosts.txt" >four.txt
@@ -16,13 +15,11 @@ head -n 4 "$TMP/hosts.txt" >four.txt
 up() { # RANKS OPTION... PROGRAM
     local n=$1
     shift
-    lab_start --label none "$@"
-    ok "$n ranks are up" wait_for lines_are "$OUT" "$n"
+    comes_up "$n ranks are up" "$n" lab_start --label none "$@"
 }
 
 interrupt() {
-    kill -INT "$PID"
-    finish
+    finish_by INT
 }
 
 # --- what the head has to do ----------------------------------------------------------------------
@@ -82,8 +79,7 @@ for node in node003 node002 node001; do
     up 3 --tree 1 -H three.txt --node-timeout 3s --log-dir "$TMP/$node" sh -c "$work"
     ok 'the first two have ended' wait_for two_have_ended
     lab freeze $node
-    finish
-    exits "$node hangs, and not all ranks on the way to the last node run: 125" 125
+    exits "$node hangs, and not all ranks on the way to the last node run: 125" 125 finish
     verdict_has 'it is the one that is named' "lost $node: silent for "
     lab thaw $node
     lab_nothing_left 'nothing is left'
@@ -94,15 +90,12 @@ done
 up 4 --tree 1 -H four.txt --node-timeout 2s sh -c 'echo up; sleep 6; echo done'
 kill -TSTP "$PID"
 sleep 3.5
-kill -CONT "$PID"
-finish
-exits 'Ctrl-Z for longer than a node may be silent loses nobody' 0
+exits 'Ctrl-Z for longer than a node may be silent loses nobody' 0 finish_by CONT
 is 'all ranks have ended well' "$(grep -c 'done' "$OUT")" 4
 
 up 4 --tree 1 -H four.txt --node-timeout 3s sh -c 'echo up; sleep 6'
 lab stall node003 1.5
-finish
-exits 'an inner node that hangs for half the time loses nobody' 0
+exits 'an inner node that hangs for half the time loses nobody' 0 finish
 
 # --- clocks ---------------------------------------------------------------------------------------
 
@@ -113,8 +106,7 @@ case $RANK in
     2) until [ -s first ]; do sleep 0.1; done && sleep 1 && exit 8 ;;
 esac
 END
-lab_hn --tree 1 -H four.txt --on-failure continue --label none sh fail.sh
-exits 'the first failure counts, however deep' 7
+exits 'the first failure counts, however deep' 7 lab_hn --tree 1 -H four.txt --on-failure continue --label none sh fail.sh
 ok 'when the next came is known to the clocks of both' grep -qE \
     'next failure [0-9.]+m?s later \(clock error ±[0-9.]+ms\): rank 2 on node003' "$ERR"
 lab_nothing_left 'nothing is left at the end'

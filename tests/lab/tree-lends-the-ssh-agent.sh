@@ -8,7 +8,6 @@
 # shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
-export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
 lab_up 5 2
 eval "$(ssh-agent -s -a "$TMP/agent.sock")" >/dev/null
 AGENT_PID=$SSH_AGENT_PID
@@ -21,8 +20,7 @@ ssh-add -q "$LAB_DIR/etc/id"
 rm "$LAB_DIR/etc/id"
 chain=(--tree 1 --connect-timeout 15s --start-timeout 60s -w 'node[001-004]:1')
 
-lab_hn "${chain[@]}" true
-exits 'own keys, the default: nodes have none' 77
+exits 'own keys, the default: nodes have none' 77 lab_hn "${chain[@]}" true
 has 'the child that refuses is named' "$ERR" 'error[HN223]: node002 rejects the login from its parent in the tree'
 has 'and both ways out' "$ERR" 'or -o ssh.tree_auth=forward'
 lab_nothing_left 'nothing is left of it'
@@ -35,8 +33,7 @@ for way in 'the built-in ssh' 'the ssh program'; do
     is "ranks do not see the agent, $way" "$(sort "$OUT" | tr '\n' ' ')" '0 none 1 none 2 none 3 none '
     lab_nothing_left "nothing is left, $way"
 done
-lab_hn -o ssh.tree_auth=forward --tree 2 -w 'node[001-005]:1' --label none hostname
-exits 'two branches at once' 0
+exits 'two branches at once' 0 lab_hn -o ssh.tree_auth=forward --tree 2 -w 'node[001-005]:1' --label none hostname
 is 'all are there' "$(sort "$OUT" | tr '\n' ' ')" 'node001 node002 node003 node004 node005 '
 
 # A program that goes and finds the socket on the first of three nodes: 3 + 16 at once, and it goes on afterwards.
@@ -78,8 +75,7 @@ END
 lab_hn -o ssh.tree_auth=forward --tree 1 -w 'node[001-003]:1' --label none sh "$PWD/has-agent"
 is 'the last of a chain is lent nothing' "$(sort -u "$OUT" | tr '\n' ' ')" '0 1 '
 
-lab_hn -o ssh.tree_auth=forward --tree 1 -w 'node001:1,node002:1,nobody@node003:1' true
-exits 'a key that is not authorized' 77
+exits 'a key that is not authorized' 77 lab_hn -o ssh.tree_auth=forward --tree 1 -w 'node001:1,node002:1,nobody@node003:1' true
 has 'both ends are told' "$ERR" '(from node002)'
 has 'and where to look' "$ERR" 'no key of the ssh-agent here is accepted (ssh-add -l)'
 
@@ -91,16 +87,14 @@ forbid() { # NODE
 }
 for node in node003 node001; do
     forbid $node
-    lab_hn -o ssh.tree_auth=forward "${chain[@]}" true
-    exits "forbidden by $node: 77" 77
+    exits "forbidden by $node: 77" 77 lab_hn -o ssh.tree_auth=forward "${chain[@]}" true
     has "forbidden by $node: it is told" "$ERR" "sshd on $node forwards no ssh-agent: AllowAgentForwarding yes there"
     has "forbidden by $node: by the child" "$ERR" "(from $node)"
     lab_nothing_left "forbidden by $node: nothing is left"
 done
 
 ssh-add -qD
-lab_hn -o ssh.tree_auth=forward --tree 1 -w node002:1,node004:1 true
-exits 'an agent without keys: the first login fails already' 77
+exits 'an agent without keys: the first login fails already' 77 lab_hn -o ssh.tree_auth=forward --tree 1 -w node002:1,node004:1 true
 env -u SSH_AUTH_SOCK "$LAB" run "$LAB_HNLAUNCH" -o ssh.tree_auth=forward "${chain[@]}" touch "$PWD/started" >"$OUT" 2>"$ERR"
 is 'no ssh-agent: 77' $? 77
 has 'it has a number' "$ERR" 'error[HN224]: -o ssh.tree_auth=forward without an ssh-agent: SSH_AUTH_SOCK is not set'

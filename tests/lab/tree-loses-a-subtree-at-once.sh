@@ -7,7 +7,6 @@
 # shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
-export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
 lab_up 8 2
 sed '8s/$/ spare/' "$TMP/hosts.txt" >spare.txt
 head -n 7 "$TMP/hosts.txt" >seven.txt
@@ -63,8 +62,7 @@ lab boot node002
 
 up
 lab cut node006
-finish
-exits 'the way between two nodes is cut: 125' 125
+exits 'the way between two nodes is cut: 125' 125 finish
 verdict_has 'the leaf is named' 'lost node006'
 ok 'the others are empty' wait_for others node006
 ok 'the ranks behind the cut end, too' wait_for no_ranks node006
@@ -72,8 +70,7 @@ lab restore node006
 
 up
 lab exec node001 pkill -KILL -x 'agent-.*' || true
-finish
-exits 'the agent of an inner node is killed: 125' 125
+exits 'the agent of an inner node is killed: 125' 125 finish
 verdict_has 'it is named' 'lost node001'
 ok 'everything is empty' wait_for lab_empty
 
@@ -85,8 +82,7 @@ ok 'a head that is killed leaves nothing anywhere' wait_for lab_empty
 lab_start --tree 2 -H seven.txt --node-timeout 3s --label none sh -c 'echo up; exec sleep 6'
 ok 'fourteen ranks are up for a hiccup' wait_for lines_are "$OUT" 14
 lab stall node001 1.6
-finish
-exits 'an inner node that hangs for less than two seconds is not lost' 0
+exits 'an inner node that hangs for less than two seconds is not lost' 0 finish
 
 cat >work.sh <<'EOF'
 echo "rank $RANK of $WORLD_SIZE on $(hostname) attempt $HN_RESTART"
@@ -96,8 +92,7 @@ EOF
 lab_start --tree 2 -H spare.txt --max-restarts 1 --node-timeout 3s --label none sh "$PWD/work.sh"
 ok 'fourteen ranks are up with a spare host' wait_for lines_are "$OUT" 14
 lab crash node001
-finish
-exits 'the second attempt ends well' 0
+exits 'the second attempt ends well' 0 finish
 has 'the spare host takes over' "$ERR" 'node008 takes the place of node001'
 has 'those behind the lost one are connected again' "$ERR" '3 nodes behind a lost one are connected directly now'
 is 'and have their ranks' "$(grep -c 'on node00[2-4] attempt 1' "$OUT")" 6

@@ -59,15 +59,12 @@ if __name__ == '__main__':
     p.join()
 END
 
-hnv --venv env touch "$LAB_DIR/ran"
-exits 'a Python that the nodes do not have' 69
+exits 'a Python that the nodes do not have' 69 hnv --venv env touch "$LAB_DIR/ran"
 has 'is told' "$ERR" 'error[HN623]: no Python of the environment on node[001-003]'
 has 'with what mends it' "$ERR" "add --stage '$TMP/my pythons/own', and this Python is sent along"
-lab_hn stage -H "$TMP/hosts.txt" --venv env
-exits 'so it is ahead of a run' 69
+exits 'so it is ahead of a run' 69 lab_hn stage -H "$TMP/hosts.txt" --venv env
 has 'with the command' "$ERR" "add the path '$TMP/my pythons/own', and this Python is sent along; a run needs --stage '$TMP/my pythons/own' then"
-hnv --venv env --stage data touch "$LAB_DIR/ran"
-exits 'another staged folder does not help' 69
+exits 'another staged folder does not help' 69 hnv --venv env --stage data touch "$LAB_DIR/ran"
 ok 'no rank was started' test ! -e "$LAB_DIR/ran"
 
 hns() { hnv --venv env --stage "$TMP/my pythons/own" "$@"; }
@@ -79,8 +76,7 @@ hns tool
 exits 'a second run' 0
 is 'sends nothing' "$(sent)" 0
 is 'and has the same' "$(grep -c '^tool of True True$' "$OUT")" 3
-lab_hn stage -H "$TMP/hosts.txt" --venv env "$base"
-exits 'ahead of a run' 0
+exits 'ahead of a run' 0 lab_hn stage -H "$TMP/hosts.txt" --venv env "$base"
 hnv --venv env --stage "$base" tool
 is 'a run by the other name finds it' "$(sent) $(grep -c '^tool of True True$' "$OUT")" '0 3'
 
@@ -98,8 +94,7 @@ lab_start -H "$TMP/hosts.txt" --chdir / --label none --venv env --stage "$TMP/my
     touch $LAB_DIR/on-\$HN_RANK; while test ! -e $LAB_DIR/go; do sleep 0.1; done; python -c 'import sched, email; print(sched.own)'"
 ok 'ranks are there' wait_for test -e "$LAB_DIR/on-0" -a -e "$LAB_DIR/on-1" -a -e "$LAB_DIR/on-2"
 for node in node001 node002 node003; do on "$node" sh -c "touch -d '2 days ago' $root/*.keep"; done
-run "$LAB" run "$LAB_HNLAUNCH" stage -H "$TMP/hosts.txt" --gc --stage-keep 1M --unused 1d --json
-exits 'stage --gc' 0
+exits 'stage --gc' 0 run "$LAB" run "$LAB_HNLAUNCH" stage -H "$TMP/hosts.txt" --gc --stage-keep 1M --unused 1d --json
 is 'leaves what is in use' "$(grep -c '"in_use": true' "$OUT")" 6
 is 'and removes the others' "$(grep -c '"removed": true' "$OUT")" 9
 touch "$LAB_DIR/go"
@@ -118,15 +113,11 @@ exits 'a copy that has lost pyvenv.cfg' 0
 is 'is made whole' "$(grep -c '^tool of True True$' "$OUT")" 3
 
 # A hold brings both, and its interpreters run from them.
-export XDG_RUNTIME_DIR=$TMP/run
-mkdir -m 700 "$XDG_RUNTIME_DIR"
-lab_hn hold -H "$TMP/hosts.txt" --venv env --stage "$base" --warm python:pkg
-exits 'a hold with an environment and its Python' 0
-lab_hn -v -H "$TMP/hosts.txt" --label none --venv env --stage "$base" --push script.py python script.py
-exits 'a run on it' 0
+runtime_dir
+exits 'a hold with an environment and its Python' 0 lab_hn hold -H "$TMP/hosts.txt" --venv env --stage "$base" --warm python:pkg
+exits 'a run on it' 0 lab_hn -v -H "$TMP/hosts.txt" --label none --venv env --stage "$base" --push script.py python script.py
 is 'continues in prepared interpreters' "$(grep -c ': 1 of 1 ranks run in prepared interpreters$' "$ERR")" 3
 is 'of the copy' "$(grep -c '^True True True True True True$' "$OUT")" 3
-lab_hn release --all
-exits 'the hold is released' 0
+exits 'the hold is released' 0 lab_hn release --all
 lab_nothing_left 'no process is left'
 done_testing

@@ -49,8 +49,7 @@ is 'Python and its modules, too' "$(grep -c '^True True$' "$OUT")" 3
 is 'in the folder of the node' "$(grep -c "^$root/[0-9a-f]* \$" "$OUT")" 3
 is 'the working directory stays' "$(grep -cx / "$OUT")" 3
 ok 'files were sent' test "$(sent)" -gt 1000
-hnv --venv env --push script.py sh -c 'python $HN_PUSH_DIR/script.py'
-exits 'with a pushed script' 0
+exits 'with a pushed script' 0 hnv --venv env --push script.py sh -c 'python $HN_PUSH_DIR/script.py'
 is 'whose imports come from the copy' "$(grep -c "^by env $root/" "$OUT")" 3
 is 'only the script was sent' "$(sent)" $((3 * $(stat -c %s script.py)))
 hnv --venv env true
@@ -76,27 +75,22 @@ hnv --venv env true
 is 'a changed file alone is sent' "$(sent)" $((3 * $(stat -c %s "$site/pkg/__init__.py")))
 
 # A hold brings it as well, and its interpreters are those of the copy.
-export XDG_RUNTIME_DIR=$TMP/run
-mkdir -m 700 "$XDG_RUNTIME_DIR"
-lab_hn hold -H "$TMP/hosts.txt" --venv env --warm python:pkg
-exits 'a hold with an environment' 0
+runtime_dir
+exits 'a hold with an environment' 0 lab_hn hold -H "$TMP/hosts.txt" --venv env --warm python:pkg
 lab_hn stage -H "$TMP/hosts.txt" --list
 is 'keeps the copies in use' "$(grep -c '^node00[123]  *venv .* in use ' "$OUT")" 3
-lab_hn -v -H "$TMP/hosts.txt" --label none --venv env --push script.py python script.py
-exits 'a run in this environment' 0
+exits 'a run in this environment' 0 lab_hn -v -H "$TMP/hosts.txt" --label none --venv env --push script.py python script.py
 is 'continues in prepared interpreters' "$(grep -c ': 1 of 1 ranks run in prepared interpreters$' "$ERR")" 3
 is 'with modules of the copy' "$(grep -c "^by env $root/" "$OUT")" 3
 hnv python3 -c 'import os; print(os.environ.get("VIRTUAL_ENV"))'
 is 'a run without --venv is in none' "$(sort -u "$OUT")" None
-lab_hn release --all
-exits 'the hold is released' 0
+exits 'the hold is released' 0 lab_hn release --all
 unset XDG_RUNTIME_DIR
 
 # systemd-tmpfiles removes what nobody has read for some days; the files of a copy are counted once a day.
 on node002 sh -c "sed -i 's/^\\([0-9]* [0-9]* [0-9]* [0-9]*\\) [0-9]*/\\1 1000/' $root/*.keep
     for f in $root/*/lib/python*/site-packages/pkg/__init__.py; do find $root -samefile \$f -exec rm {} +; done"
-hnv --venv env sh -c 'tool'
-exits 'a copy that has lost a file' 0
+exits 'a copy that has lost a file' 0 hnv --venv env sh -c 'tool'
 is 'is made whole' "$(grep -c '^tool of True$' "$OUT")" 3
 is 'with that file' "$(sent)" "$(stat -c %s "$site/pkg/__init__.py")"
 
@@ -104,10 +98,8 @@ mkdir data
 echo 'a b' >data/words
 hnv --stage data sh -c 'cat $HN_STAGE_DIR/data/words'
 is 'staged data are read' "$(sort -u "$OUT")" 'a b'
-lab_hn stage -H "$TMP/hosts.txt" data
-exits 'hnlaunch stage' 0
-lab_hn stage -H "$TMP/hosts.txt" --list
-exits 'stage --list' 0
+exits 'hnlaunch stage' 0 lab_hn stage -H "$TMP/hosts.txt" data
+exits 'stage --list' 0 lab_hn stage -H "$TMP/hosts.txt" --list
 is 'lists all copies' "$(grep -c '^node00[123]  *\(venv\|stage\) .* unused ' "$OUT")" 9
 lab_start -H "$TMP/hosts.txt" --chdir / --stage data sh -c "touch $LAB_DIR/on-\$HN_RANK; exec sleep 60"
 ok 'ranks use the data' wait_for test -e "$LAB_DIR/on-0" -a -e "$LAB_DIR/on-1" -a -e "$LAB_DIR/on-2"
@@ -148,22 +140,19 @@ mkdir base
 cp "$python" base/python3.own
 ln -sf "$PWD/base/python3.own" env/bin/python3
 ln -sf python3 env/bin/python
-hnv --venv env touch "$LAB_DIR/ran"
-exits 'a Python that the nodes do not have' 69
+exits 'a Python that the nodes do not have' 69 hnv --venv env touch "$LAB_DIR/ran"
 has 'is told' "$ERR" 'error[HN623]: no Python of the environment on node[001-003]'
 has 'with its path' "$ERR" "node001:$PWD/base/python3.own"
 cp "$python" "$LAB_DIR/python"
 ln -sf "$LAB_DIR/python" env/bin/python3
 echo another >"$LAB_DIR/other"
 on node002 mount --bind "$LAB_DIR/other" "$LAB_DIR/python"
-hnv --venv env touch "$LAB_DIR/ran"
-exits 'another Python on one node' 69
+exits 'another Python on one node' 69 hnv --venv env touch "$LAB_DIR/ran"
 has 'is told' "$ERR" 'error[HN623]: another Python than that of the environment on node002'
 for place in "$TMP/cache" /tmp /var/tmp "$TMP/cache/hnlaunch" /run/user/0 /dev/shm; do
     on node003 sh -c "mkdir -p $place/hnlaunch-stage-0 && mount -t tmpfs -o ro lab $place/hnlaunch-stage-0"
 done
-lab_hn -w node001,node003 --chdir / --stage data touch "$LAB_DIR/ran"
-exits 'a node where nothing can be written' 73
+exits 'a node where nothing can be written' 73 lab_hn -w node001,node003 --chdir / --stage data touch "$LAB_DIR/ran"
 has 'is told' "$ERR" 'error[HN626]: no folder for the staged files on node003'
 has 'with the reason' "$ERR" 'Read-only file system'
 ok 'no rank was started' test ! -e "$LAB_DIR/ran"

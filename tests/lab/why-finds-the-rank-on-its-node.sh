@@ -10,9 +10,7 @@
 . "$ROOT/tests/lib/why.sh"
 
 command -v eu-stack >/dev/null || command -v gdb >/dev/null || skip_all 'needs eu-stack (elfutils) or gdb'
-export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"
-export XDG_RUNTIME_DIR=$TMP/runtime
-mkdir -m 700 "$XDG_RUNTIME_DIR"
+runtime_dir
 # A user without privileges, on the nodes only: a passwd of the machine that is replaced loses what other tests mount.
 [[ $(id -u) == 0 ]] || skip_all 'needs root (makes a user)'
 uid=$((20000 + $$ % 10000))
@@ -35,36 +33,30 @@ named() { # NAME
 
 for how in '' --tree=2; do
     # shellcheck disable=SC2086
-    lab_start -H "$TMP/hosts.txt" $how --node-timeout 60s --label none "$hanging" sleep 5
-    ok "${how:-flat}: eight ranks have met" wait_for lines_are "$OUT" 8
+    comes_up "${how:-flat}: eight ranks have met" 8 lab_start -H "$TMP/hosts.txt" $how --node-timeout 60s --label none "$hanging" sleep 5
     ok "${how:-flat}: the others wait" wait_for others_wait 5
     named "${how:-flat}"
-    kill -INT "$PID"
-    finish
+    finish_by INT
     lab_nothing_left "${how:-flat}: nothing is left"
 done
 
 if "$LAB" run ssh hnwhy@node003 test -x "$hanging"; then
-    lab_start -w 'node[001-002]:2,hnwhy@node[003-004]:2' --label none "$hanging" sleep 5
-    ok 'user: eight ranks have met' wait_for lines_are "$OUT" 8
+    comes_up 'user: eight ranks have met' 8 lab_start -w 'node[001-002]:2,hnwhy@node[003-004]:2' --label none "$hanging" sleep 5
     ok 'user: the others wait' wait_for others_wait 5
     named user
-    kill -INT "$PID"
-    finish
+    finish_by INT
     lab_nothing_left 'user: nothing is left'
 else
     skip 'stacks for a user without privileges' 'the build is not readable for other users'
 fi
 
-lab_start -H "$TMP/hosts.txt" --node-timeout 60s --label none "$hanging" sleep 5
-ok 'frozen: eight ranks have met' wait_for lines_are "$OUT" 8
+comes_up 'frozen: eight ranks have met' 8 lab_start -H "$TMP/hosts.txt" --node-timeout 60s --label none "$hanging" sleep 5
 ok 'frozen: the others wait' wait_for others_wait 5
 lab freeze node002
 silent() { why && [[ $(field "ranks[2]['life'], ranks[3]['life']") == "('silent', 'silent')" ]]; }
 ok 'frozen: a node that does not answer holds nothing up' wait_for silent
 is 'frozen: its ranks are among those that differ' "$(field "a['kind'], a['outliers']")" "('hang', [2, 3, 5])"
 lab thaw node002
-kill -INT "$PID"
-finish
+finish_by INT
 lab_nothing_left 'nothing is left'
 done_testing
