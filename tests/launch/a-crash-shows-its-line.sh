@@ -63,12 +63,10 @@ case $core_pattern in
     ;;
 esac
 
-hn --local 1 ./solver
-exits 'a crash: 139' 139
+hn_exits 'a crash: 139' 139 --local 1 ./solver
 has 'a limit of 0 is the reason why there is no core file' "$ERR" 'note: no core file: ulimit -c is 0'
 ok 'in one note' one_note
-hn --local 1 ./solver 9
-exits 'SIGKILL: 137' 137
+hn_exits 'SIGKILL: 137' 137 --local 1 ./solver 9
 lacks 'leaves no core' "$ERR" 'core file'
 hn --local 1 sh -c 'exit 3'
 lacks 'nor does an exit' "$ERR" 'core file'
@@ -91,8 +89,7 @@ mkdir node
 crashed='was killed by SIGSEGV (Segmentation fault) at exchange_halo (solver.c:15), called in main (solver.c:29)  (exit 139)'
 cores() { find . -maxdepth 2 -type f ! -name 'solver*' ! -name '*.py'; }
 if type -P eu-stack gdb >/dev/null; then
-    hn --local 4 --chdir node sh -c '[ $RANK = 2 ] || exec sleep 60; exec ../solver'
-    exits 'one of four crashes: 139' 139
+    hn_exits 'one of four crashes: 139' 139 --local 4 --chdir node sh -c '[ $RANK = 2 ] || exec sleep 60; exec ../solver'
     verdict_has 'the last line has the line, and who called' "rank 2 on localhost $crashed"
     told_once 'once' exchange_halo
     ok 'and where the file is' grep -qE "note: core file: $PWD/node/[^ ]+ on localhost\$" "$ERR"
@@ -163,9 +160,7 @@ reads() { [[ -s reads ]]; }
 tool_ended() { ! kill -0 "$(cat reads)" 2>/dev/null; }
 slow
 ok 'a tool reads' wait_for reads
-kill -INT "$PID"
-finish
-exits 'Ctrl-C meanwhile: the exit code stays' 139
+exits 'Ctrl-C meanwhile: the exit code stays' 139 finish_by INT
 verdict_has 'and the last line' 'rank 0 on localhost was killed by SIGSEGV'
 ok 'the tool is ended' wait_for tool_ended
 rm -f reads "$(cores)"
@@ -173,8 +168,7 @@ slow
 wait_for reads
 agent=$(ps -o ppid= "$(ps -o ppid= "$(cat reads)" | tr -d ' ')" | tr -d ' ')
 kill -KILL "$agent"
-finish
-exits 'the agent dies meanwhile: the exit code stays' 139
+exits 'the agent dies meanwhile: the exit code stays' 139 finish
 ok 'the tool is ended, too' wait_for tool_ended
 rm -f reads "$(cores)"
 slow

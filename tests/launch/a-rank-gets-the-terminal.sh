@@ -10,16 +10,14 @@ exits 'without a terminal: 64' 64
 has 'with its number' "$ERR" 'error[HN160]: --pty needs a terminal: standard input is none'
 for other in '--stdin 0' --detach '--max-restarts 1'; do
     # shellcheck disable=SC2086
-    hn --local 2 --pty $other true
-    exits "with $other: 64" 64
+    hn_exits "with $other: 64" 64 --local 2 --pty $other true
     has "with $other: they exclude each other" "$ERR" "--pty and ${other%% *} exclude each other"
 done
 command -v tmux >/dev/null || { skip 'in a terminal' 'needs tmux'; done_testing; exit; }
 
 # shellcheck source=tests/lib/tmux.sh
 . "$ROOT/tests/lib/tmux.sh"
-export XDG_RUNTIME_DIR=$TMP/runtime
-mkdir -m 700 "$XDG_RUNTIME_DIR"
+runtime_dir
 begin() { # OPTIONS COMMAND: in a new terminal of 100 columns
     new_server
     printf '%s' "$2" >command

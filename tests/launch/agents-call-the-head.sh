@@ -95,8 +95,7 @@ secret=$(cat secret)
 in_environment() { agents | while read -r pid; do tr '\0' '\n' <"/proc/$pid/environ"; done | grep -cF "$secret"; }
 is 'the secret is wiped where others of the user could read it' "$(in_environment)" 0
 : >end
-finish
-exits 'the job ends well' 0
+exits 'the job ends well' 0 finish
 has 'the strangers were counted' "$ERR" '2 connections to the port for the agents were not from this job'
 
 # --- what is missing
@@ -115,8 +114,7 @@ has 'its code is told' "$ERR" 'n[1-2]           srun ended with exit code 3'
 has 'and its words are' "$ERR" 'srun: error: no nodes'
 # Nor is there another one behind it in PATH.
 printf '#!%s/nowhere/sh\n' "$TMP" >bin/srun
-run env PATH="$PWD/bin" "$HNLAUNCH" "${via[@]}" -w n1,n2 true
-exits 'a program that cannot run: 69' 69
+exits 'a program that cannot run: 69' 69 run env PATH="$PWD/bin" "$HNLAUNCH" "${via[@]}" -w n1,n2 true
 has 'it is told' "$ERR" 'cannot start srun: '
 mv bin/fake bin/srun
 
@@ -128,8 +126,7 @@ die() { # NAME SIGNAL CODE COMMAND...: what the command names gets the signal
     start "${via[@]}" -w n1,n2 --label none sh -c 'echo up; exec sleep 1000'
     wait_for lines_are "$OUT" 2
     kill "-$signal" $("$@")
-    finish
-    exits "$name" "$code"
+    exits "$name" "$code" finish
     wait_for no_agents
     nothing_left 'nothing is left'
     copy_is_gone 'nor is the copy'
@@ -155,8 +152,6 @@ die 'the head is killed: the agents end' KILL 137 the_head
 ABSENT=n2 start "${via[@]}" -w n1,n2 true
 one_calls() { [[ -n $(agents) ]]; }
 ok 'one node is missing' wait_for one_calls
-kill -INT "$PID"
-finish
-exits 'Ctrl-C while nodes are missing: 130' 130
+exits 'Ctrl-C while nodes are missing: 130' 130 finish_by INT
 nothing_left 'nothing is left'
 done_testing

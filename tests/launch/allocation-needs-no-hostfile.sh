@@ -19,8 +19,7 @@ inside() { # VARIABLE=VALUE... -- ARG...: hnlaunch with these variables
 ranks_of_hosts() { awk '$4 ~ /^[0-9]+\/[0-9]+$/ { printf "%s%s=%s", sep, $2, $3; sep = " " }' "$OUT"; }
 
 slurm=(SLURM_JOB_ID=4711 'SLURM_JOB_NODELIST=gpu[01-02],big1' 'SLURM_TASKS_PER_NODE=2(x2),3')
-inside "${slurm[@]}" -- plan true
-exits 'a plan inside Slurm: 0' 0
+exits 'a plan inside Slurm: 0' 0 inside "${slurm[@]}" -- plan true
 is 'nodes and tasks are those of the job, in its order' "$(ranks_of_hosts)" 'gpu01=0-1 gpu02=2-3 big1=4-6'
 has 'the plan names job and variable' "$OUT" 'hosts     Slurm job 4711, slots from SLURM_TASKS_PER_NODE'
 inside "${slurm[@]}" -- plan --ppn 4 true
@@ -75,8 +74,7 @@ inside SLURM_JOB_ID=2 'SLURM_JOB_NODELIST=a1.x,b1' -- plan -w a1,b1.y,A1.x,c1,a1
 has 'a name may lack its domain' "$ERR" 'not in the Slurm job 2: c1,a1.y'
 inside "${slurm[@]}" -- plan -w 'gpu[01-03]' --scheduler none true
 lacks 'but not with --scheduler none' "$ERR" HN154
-inside "${slurm[@]}" -- plan --scheduler none true
-exits '--scheduler none reads no allocation: 64' 64
+exits '--scheduler none reads no allocation: 64' 64 inside "${slurm[@]}" -- plan --scheduler none true
 has 'so that hosts are missing' "$ERR" 'error[HN708]: no hosts given'
 inside "${slurm[@]}" -- plan --include gpu02 true
 is '--include chooses among the nodes' "$(ranks_of_hosts)" 'gpu02=0-1'
@@ -90,8 +88,7 @@ inside "${slurm[@]}" -- plan --scheduler none true
 is '--scheduler none leaves them' "$(ranks_of_hosts)" 'elsewhere=0'
 rm "$XDG_CONFIG_HOME/hnlaunch/config.ini"
 printf '[run]\nfrom = slurm\n' >job
-inside PATH="$PATH" -- plan --job job true
-exits 'a job file may name the manager' 64
+exits 'a job file may name the manager' 64 inside PATH="$PATH" -- plan --job job true
 has 'which must be there' "$ERR" 'error[HN153]: --scheduler slurm, but this is no Slurm allocation: SLURM_JOB_ID is not set'
 
 hn help all
@@ -121,23 +118,19 @@ told 'a file with a wrong line' 'error[HN151]: expected a number'
 has 'at its line' "$ERR" "--> $PWD/nodefile:1:3"
 printf '#!/bin/sh\necho "flux-kvs: ERROR: broker is gone" >&2\nexit 1\n' >flux
 chmod +x flux
-inside FLUX_URI=local:///nowhere PATH="$PWD:$PATH" -- true
-exits 'a command of the manager that fails: 69' 69
+exits 'a command of the manager that fails: 69' 69 inside FLUX_URI=local:///nowhere PATH="$PWD:$PATH" -- true
 has 'what it said is told' "$ERR" \
     'error[HN157]: cannot read the nodes of the Flux allocation: flux exited with code 1: flux-kvs: ERROR: broker is gone'
-inside SM_HOSTS='["a","b"]' SM_CURRENT_HOST=b -- true
-exits 'the second host of SageMaker: 64' 64
+exits 'the second host of SageMaker: 64' 64 inside SM_HOSTS='["a","b"]' SM_CURRENT_HOST=b -- true
 has 'it is told, too' "$ERR" 'error[HN156]: SageMaker starts hnlaunch on every host, and this is b'
 inside SLURM_JOB_ID=$'1\e[31m' 'SLURM_JOB_NODELIST=n1' -- plan true
 lacks 'a job number cannot paint the terminal' "$OUT" $'\e'
 inside "${slurm[@]}" SLURM_SUBMIT_HOST=another-login -- true
 told 'an allocation of another machine' 'error[HN155]: the variables SLURM_* were set on another machine'
-inside "${slurm[@]}" SLURM_SUBMIT_HOST=another-login -- plan --scheduler slurm true
-exits 'which --scheduler slurm takes: 0' 0
+exits 'which --scheduler slurm takes: 0' 0 inside "${slurm[@]}" SLURM_SUBMIT_HOST=another-login -- plan --scheduler slurm true
 inside "${slurm[@]}" SLURM_JOB_END_TIME=1000000000 -- true
 told 'an allocation that has ended' 'error[HN155]: the time of Slurm job 4711 ended'
-inside "${slurm[@]}" SLURM_PROCID=3 SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=4 -- true
-exits 'a launch by each task of a step: 64' 64
+exits 'a launch by each task of a step: 64' 64 inside "${slurm[@]}" SLURM_PROCID=3 SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=4 -- true
 has 'it is told' "$ERR" 'error[HN156]: srun starts 4 copies of hnlaunch'
 inside "${slurm[@]}" SLURM_PROCID=3 SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=99999999999999 -- true
 has 'as the variable says' "$ERR" 'error[HN156]: srun starts 99999999999999 copies of hnlaunch'
@@ -149,15 +142,13 @@ start sh -c 'echo up; read -r _ <go'
 ok 'a launch runs' wait_for grep -q up "$OUT"
 second() { run "$HNLAUNCH" "$@"; }
 first=$PID OUT=$TMP/second ERR=$TMP/second.err
-second true
-exits 'a second one in the same allocation runs, too' 0
+exits 'a second one in the same allocation runs, too' 0 second true
 has 'with a warning' "$ERR" "warning[HN158]: another hnlaunch runs on the nodes of Slurm job $SLURM_JOB_ID"
 second --nodes 1 true
 lacks 'but none when it chooses nodes' "$ERR" HN158
 PID=$first OUT=$TMP/out ERR=$TMP/err
 echo >go
-finish
-exits 'the first one ends well' 0
+exits 'the first one ends well' 0 finish
 lacks 'without a warning' "$ERR" HN158
 hn true
 lacks 'the end of a launch ends its claim' "$ERR" HN158

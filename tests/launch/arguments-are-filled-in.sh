@@ -44,8 +44,7 @@ hn --local 1 --subst --max-restarts 1 --label none python3 listen.py '{port:a}'
 exits 'a rank listens at its port, also when it is started again' 0
 ok 'each attempt has another port' test "$(sort -u "$OUT" | wc -l)" = 2
 for bad in '{port:Ray}' '{port:}' '{port:1a}' '{port:a-b}' '{port:abcdefghijklmnopqrstuvwxyzabcdefg}'; do
-    hn --local 1 --subst echo ok "$bad"
-    exits "$bad: 64" 64
+    hn_exits "$bad: 64" 64 --local 1 --subst echo ok "$bad"
     has "$bad is told" "$ERR" "error[HN411]: $bad has no valid name"
     has "$bad has a place" "$ERR" "argument 2: $bad"
 done
@@ -88,8 +87,7 @@ hn -w "$two" --local-rank-arg --label none echo script.py
 is 'the local rank is appended' "$(sort "$OUT" | uniq -c | xargs)" '2 script.py --local_rank=0 2 script.py --local_rank=1'
 hn --local 2 --local-rank-arg=local-rank --label none echo
 is 'under any name' "$(sort "$OUT" | xargs)" '--local-rank=0 --local-rank=1'
-hn --local 1 --local-rank-arg='a b' true
-exits 'which must be a name' 64
+hn_exits 'which must be a name' 64 --local 1 --local-rank-arg='a b' true
 HNLAUNCH_RUN_SUBST=yes HNLAUNCH_RUN_LOCAL_RANK_ARG=lr hn --local 1 --label none echo '{rank}'
 is 'both are settings, too' "$(cat "$OUT")" '0 --lr=0'
 
@@ -107,8 +105,7 @@ for listen in network loopback none; do
 done
 hn --local 2 --max-restarts 1 --label '{port:a} {stream}|' sh -c 'echo "$HN_PORT_A out|"; exit "$HN_RANK"'
 is 'another attempt has other labels' "$(sort -u "$OUT" | awk -F'[|]' '$1 == $2' | wc -l)" 2
-hn --local 2 --label '{port:Ray} ' true
-exits 'a port of a label needs a valid name: 64' 64
+hn_exits 'a port of a label needs a valid name: 64' 64 --local 2 --label '{port:Ray} ' true
 has 'which is told' "$ERR" 'error[HN411]: {port:Ray} has no valid name'
 has 'with its place' "$ERR" '--label {port:Ray}'
 lacks 'a label knows no backslash' "$ERR" 'stays as it is'

@@ -22,23 +22,19 @@ runs_jobs() { # ENGINE CONTAINER VARIABLES: in a folder that the container has a
     local engine=$1 container=$2
     export NOT_GIVEN=x
     rm -f seen.*
-    hn --local 3 --container "$container" -x GIVEN=1 --label none sh -c "$ranks"
-    exits "$engine: a job ends well" 0
+    hn_exits "$engine: a job ends well" 0 --local 3 --container "$container" -x GIVEN=1 --label none sh -c "$ranks"
     is "$engine: three ranks ran inside" "$(sort "$OUT" | paste -sd,)" '0 of 3,1 of 3,2 of 3,inside,inside,inside'
     is "$engine: variables are those of -x, and the folder is that of this shell" "$(cat seen.* | paste -sd,)" "$3,$3,$3"
-    hn --local 2 --container "$container" sh -c 'exit $((RANK * 7))'
-    exits "$engine: the exit code of a rank arrives" 7
+    hn_exits "$engine: the exit code of a rank arrives" 7 --local 2 --container "$container" sh -c 'exit $((RANK * 7))'
     : >hello # a program without a slash is the image's
-    hn --local 4 --container "$container" hello
-    exits "$engine: four ranks meet" 0
+    hn_exits "$engine: four ranks meet" 0 --local 4 --container "$container" hello
     rm hello
     head -c 3000000 /dev/urandom >given
     hn --local 1 --container "$container" --label none --stdin given cat
     same "$engine: three megabytes go in and out" given "$OUT"
     hn --local 1 --container "$container" --wrap 'env SELF={rank}/{host}' --label none sh -c 'echo $SELF'
     is "$engine: --wrap stands in front of the program there" "$(cat "$OUT")" 0/localhost
-    hn --local 1 --container "$container" no-such-program
-    exits "$engine: a program that the image does not have" 127
+    hn_exits "$engine: a program that the image does not have" 127 --local 1 --container "$container" no-such-program
 }
 
 # The ranks ignore TERM, and each has a process that has left its session.
@@ -79,16 +75,13 @@ if command -v ch-run >/dev/null && ch-run image -- true 2>ch-run.log; then
     hn --local 1 --container charliecloud:../image --label none sh -c 'pwd'
     is 'an image is named by its path from here' "$(cat "$OUT")" "$PWD"
     cd ..
-    hn --local 1 --chdir "$TMP/nowhere" --container charliecloud:image pwd
-    exits 'a folder of --chdir that the image does not have' 69
+    hn_exits 'a folder of --chdir that the image does not have' 69 --local 1 --chdir "$TMP/nowhere" --container charliecloud:image pwd
     hn --local 1 --chdir / --container charliecloud:image --label none pwd
     is 'one that it has' "$(cat "$OUT")" /
-    hn --local 1 --container charliecloud:"$PWD/none" true
-    exits 'an image that is not there' 69
+    hn_exits 'an image that is not there' 69 --local 1 --container charliecloud:"$PWD/none" true
     has '... is named' "$ERR" "cannot use the image $PWD/none: No such file or directory"
     has '... with its number' "$ERR" 'error[HN249]'
-    hn --local 1 --container charliecloud:image -o run.container_arg=--no-such-option true
-    exits 'an argument that ch-run does not know' 69
+    hn_exits 'an argument that ch-run does not know' 69 --local 1 --container charliecloud:image -o run.container_arg=--no-such-option true
     has '... is told with its words' "$ERR" 'no-such-option'
 else
     skip 'Charliecloud holds the ranks' "$(tail -n 1 ch-run.log 2>/dev/null | grep . || echo 'charliecloud-runtime is not installed')"
@@ -99,8 +92,7 @@ cp -r image foreign
 printf '\267\0' | dd of=foreign/bin/busybox bs=1 seek=18 conv=notrunc 2>/dev/null
 [[ $(uname -m) != aarch64 ]] || printf '\076\0' | dd of=foreign/bin/busybox bs=1 seek=18 conv=notrunc 2>/dev/null
 if command -v ch-run >/dev/null; then
-    hn --local 1 --container charliecloud:foreign true
-    exits 'an image for another machine' 69
+    hn_exits 'an image for another machine' 69 --local 1 --container charliecloud:foreign true
     has '... is told' "$ERR" 'the image is for another machine'
 fi
 
@@ -126,8 +118,7 @@ if start_docker; then
 
     docker run --detach --name hn-box --network host --ipc host --volume "$PWD:$PWD" hn-image sleep 3600 >/dev/null
     containers() { docker exec hn-box sh -c 'ls -A /tmp | grep hnlaunch; ps | grep "hnlaunch-[a]gent"'; }
-    hn --local 3 --container exec:hn-box -x GIVEN=1 --chdir "$PWD" --label none sh -c "$ranks"
-    exits 'exec: a job ends well' 0
+    hn_exits 'exec: a job ends well' 0 --local 3 --container exec:hn-box -x GIVEN=1 --chdir "$PWD" --label none sh -c "$ranks"
     is 'exec: three ranks ran inside' "$(sort "$OUT" | paste -sd,)" '0 of 3,1 of 3,2 of 3,inside,inside,inside'
     mkdir "$TMP/apart" && cd "$TMP/apart"
     hn --local 1 --container exec:hn-box --label none pwd
@@ -187,8 +178,7 @@ stop_docker
 # --- options --------------------------------------------------------------------------------------
 export PATH=$PATH_WITHOUT
 for value in dcker:x docker: docker:-x x; do
-    hn --local 1 --container "$value" true
-    exits "--container $value" 64
+    hn_exits "--container $value" 64 --local 1 --container "$value" true
 done
 hn plan -w a,b --container docker:img/x:1 true
 has 'the plan shows it' "$OUT" 'container docker:img/x:1'
@@ -202,8 +192,7 @@ hn -w localhost --tree 2 --container docker:x true
 has '--container with --tree' "$ERR" '--tree and --container exclude each other'
 hn --local 1 --wrap "a 'b" true
 has '--wrap with an open quote' "$ERR" "a ' is not closed"
-hn --local 1 --wrap no-such-wrapper true
-exits '--wrap with a program that is not there' 127
+hn_exits '--wrap with a program that is not there' 127 --local 1 --wrap no-such-wrapper true
 HNLAUNCH_CONTAINER=dcker:x hn --local 1 --container none --label none echo here
 is '--container none undoes a setting' "$(cat "$OUT")" here
 done_testing

@@ -27,8 +27,7 @@ pid_of() { # RANK
     done
 }
 
-start --local 4 --label none sh -c "$mixed"
-ok 'four ranks are up' wait_for lines_are "$OUT" 4
+comes_up 'four ranks are up' 4 start --local 4 --label none sh -c "$mixed"
 is 'nothing is told unasked' "$(grep -c '^note' "$ERR")" 0
 shown() { ask 3 && row_has 2 'stopped (T)' && row_has 3 'yes (S)'; }
 ok 'a rank that is stopped is shown in state T, one that sleeps in S' wait_for shown
@@ -38,28 +37,20 @@ ok 'its share of a processor is shown' row_has 1 '% CPU'
 is 'the process number is right' "$(row 3 | awk '{ print $5 }')" "$(pid_of 3)"
 lacks 'ranks that use no store are not asked for it' "$ERR" joined
 ok 'the job goes on' kill -0 "$PID"
-kill -INT "$PID"
-finish
-exits 'until Ctrl-C' 130
+exits 'until Ctrl-C' 130 finish_by INT
 
-start -q --local 1 --label none sh -c 'echo up; exec sleep 100'
-ok 'a rank of a quiet run is up' wait_for lines_are "$OUT" 1
+comes_up 'a rank of a quiet run is up' 1 start -q --local 1 --label none sh -c 'echo up; exec sleep 100'
 ok 'who asks a quiet run is answered, too' ask 0
-kill -INT "$PID"
-finish
+finish_by INT
 
-start --local 3 --label none "$BUILD/tests/clients/left_waiting" 1
-ok 'three ranks are up' wait_for lines_are "$OUT" 3
+comes_up 'three ranks are up' 3 start --local 3 --label none "$BUILD/tests/clients/left_waiting" 1
 asked() { ask 2 && row_has 0 'waits in barrier `' && row_has 1 'not joined'; }
 ok 'who has joined the store is shown' wait_for asked
-kill -INT "$PID"
-finish
+finish_by INT
 
-start --local 2 --label none "$BUILD/tests/clients/stepping" 1840 stay
-ok 'two ranks have said how far they are' wait_for lines_are "$OUT" 2
+comes_up 'two ranks have said how far they are' 2 start --local 2 --label none "$BUILD/tests/clients/stepping" 1840 stay
 steps() { ask 1 && row_has 0 '1840/5000 warm-up' && row_has 1 '1840/5000 '; }
 ok 'hn_progress() is shown' wait_for steps
-kill -INT "$PID"
-finish
+finish_by INT
 nothing_left 'nothing is left'
 done_testing

@@ -9,11 +9,8 @@ polite='trap "echo bye $RANK; exit 0" TERM; echo up; while :; do sleep 0.05; don
 
 deaf='trap "" TERM INT; echo up; while :; do sleep 0.05; done'
 
-start --local 3 --label none sh -c "$polite"
-ok 'three ranks are up' wait_for lines_are "$OUT" 3
-kill -INT "$PID"
-finish
-exits 'Ctrl-C: 130' 130
+comes_up 'three ranks are up' 3 start --local 3 --label none sh -c "$polite"
+exits 'Ctrl-C: 130' 130 finish_by INT
 is 'all ranks could say goodbye' "$(grep bye "$OUT" | sort | tr '\n' ' ')" 'bye 0 bye 1 bye 2 '
 ok 'the verdict says interrupted' grep -qE '^hnlaunch: stopped after [^ ]+: SIGINT  \(exit 130\)$' <(verdict)
 nothing_left 'nothing is left after Ctrl-C'
@@ -26,12 +23,10 @@ interrupt_twice() {
     kill -INT "$PID"
 }
 
-start --local 2 --grace 600s --label none sh -c "$deaf"
-ok 'two deaf ranks are up' wait_for lines_are "$OUT" 2
+comes_up 'two deaf ranks are up' 2 start --local 2 --grace 600s --label none sh -c "$deaf"
 begin=$SECONDS
 interrupt_twice
-finish
-exits 'Ctrl-C twice: 130' 130
+exits 'Ctrl-C twice: 130' 130 finish
 ok 'the first says how long ranks have, and what the second does' \
     grep -qx 'hnlaunch: stopping all ranks: SIGINT; they have 10m00s to end (--grace), Ctrl-C kills them at once' "$ERR"
 verdict_has 'which the last line tells apart from one' 'stopped after' ' killed at once by another SIGINT  (exit 130)'
@@ -46,17 +41,13 @@ is_full() { python3 -c 'import select, sys; sys.exit(bool(select.select([], [5],
 ok 'the pipe is full, and nobody will ever read it' wait_for is_full
 begin=$SECONDS
 interrupt_twice
-finish
-exits 'Ctrl-C twice with output that nobody reads: 130' 130
+exits 'Ctrl-C twice with output that nobody reads: 130' 130 finish
 ok 'it does not wait for the reader' test $((SECONDS - begin)) -lt "$(scaled 5)"
 exec 5>&-
 nothing_left 'nothing is left of the stuck run'
 
-start --local 2 --grace 300ms --label none sh -c "$deaf"
-ok 'two deaf ranks are up again' wait_for lines_are "$OUT" 2
-kill -INT "$PID"
-finish
-exits 'deaf ranks are killed after the grace time: 130' 130
+comes_up 'two deaf ranks are up again' 2 start --local 2 --grace 300ms --label none sh -c "$deaf"
+exits 'deaf ranks are killed after the grace time: 130' 130 finish_by INT
 verdict_has 'which the last line tells' ': SIGINT; 2 ranks had to be killed (SIGKILL)  (exit 130)'
 nothing_left 'nothing is left after the grace time'
 done_testing

@@ -41,14 +41,11 @@ for level in tree cgroup pidns; do
     wait_for settled
     if ! kill -0 "$debugger" 2>/dev/null; then
         debugger=
-        kill -INT "$PID"
-        finish
+        finish_by INT
         skip "$level" "$(cat "$TMP/why")"
         continue
     fi
-    kill -INT "$PID"
-    finish
-    exits "$level: Ctrl-C ends the job" 130
+    exits "$level: Ctrl-C ends the job" 130 finish_by INT
     has "$level: who is held is told" "$ERR" "(pid $pid) was killed but not reaped: a tracer is attached"
     lacks "$level: the node is not blamed" "$ERR" 'lost localhost'
     is "$level: the rank is dead" "$(awk '/^State/ { print $2 }' "/proc/$pid/status")" Z

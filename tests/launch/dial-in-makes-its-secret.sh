@@ -41,16 +41,14 @@ node 0 true >second.out 2>second.err
 is 'the port is in use: 69' $? 69
 same 'the secret is still that of the first' kept "$FILE"
 touch go
-finish
-exits 'the job ends well' 0
+exits 'the job ends well' 0 finish
 wait "$OTHER"
 is 'on the other node, too' $? 0
 ok 'the file is gone' test ! -e "$FILE"
 
 # --- a node whose home is another one -------------------------------------------------------------
 XDG_STATE_HOME=$TMP/other start_node 1 -o net.dial_timeout=2s true
-hn --dial-in "127.0.0.1:$PORT" --nodes 2 --node-rank 0 -o net.dial_timeout=3s true
-exits 'node 0 alone has the secret: 77' 77
+hn_exits 'node 0 alone has the secret: 77' 77 --dial-in "127.0.0.1:$PORT" --nodes 2 --node-rank 0 -o net.dial_timeout=3s true
 has 'which is told there' "$ERR" "error[HN348]: no node has come with the secret of $FILE"
 wait "$OTHER"
 is 'the other node ends with 77' $? 77
@@ -60,8 +58,7 @@ ok 'nothing was made there' test ! -e "$TMP/other"
 
 # --- a file that node 0 has not made --------------------------------------------------------------
 refuses() { # NAME
-    call 1 -o net.dial_timeout=60s true
-    exits "$1: 77" 77
+    exits "$1: 77" 77 call 1 -o net.dial_timeout=60s true
     has "$1 is not read" "$ERR" "error[HN348]: node 1 cannot join node 0: $FILE is no file of the user alone"
 }
 cp kept "$FILE"
@@ -78,19 +75,15 @@ mkfifo -m 600 "$FILE"
 refuses 'a FIFO'
 rm "$FILE"
 chmod 755 "$FOLDER"
-call 1 -o net.dial_timeout=60s true
-exits 'a folder that others may enter: 77' 77
-hn --dial-in "127.0.0.1:$PORT" --nodes 2 --node-rank 0 -o net.dial_timeout=60s true
-exits 'also on node 0: 77' 77
+exits 'a folder that others may enter: 77' 77 call 1 -o net.dial_timeout=60s true
+hn_exits 'also on node 0: 77' 77 --dial-in "127.0.0.1:$PORT" --nodes 2 --node-rank 0 -o net.dial_timeout=60s true
 has 'it is named' "$ERR" "error[HN348]: $FOLDER belongs to another user, or others may enter it"
 chmod 700 "$FOLDER"
 
 # --- killed, or ended while nodes are awaited -----------------------------------------------------
 start_head true
 ok 'node 0 waits' wait_for test -s "$FILE"
-kill -TERM "$PID"
-finish
-exits 'it is ended: 143' 143
+exits 'it is ended: 143' 143 finish_by TERM
 ok 'its file goes with it' test ! -e "$FILE"
 
 # --- no home, no job ------------------------------------------------------------------------------
@@ -101,7 +94,6 @@ for rank in 0 1; do
 done
 ok 'no home was made' test ! -e "$TMP/none"
 unset PBS_JOBID
-call 0 true
-exits 'outside of a job: 77' 77
+exits 'outside of a job: 77' 77 call 0 true
 has 'it is refused, too' "$ERR" 'error[HN346]'
 done_testing

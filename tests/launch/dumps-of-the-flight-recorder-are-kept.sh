@@ -35,13 +35,11 @@ for size in 1 65535 3000000; do
 done
 is 'they are the user'\''s alone' "$(stat -c %a logs/latest/flight-recorder/nccl_trace_rank_0 logs/latest/flight-recorder | xargs)" '600 700'
 
-hn --local 4 --label none --on-failure continue python3 dump.py 10
-exits 'without a log folder: the same exit code' 3
+hn_exits 'without a log folder: the same exit code' 3 --local 4 --label none --on-failure continue python3 dump.py 10
 has 'it is told which dumps there were' "$ERR" "dumps of PyTorch's flight recorder were not kept: ranks 0-3"
 has 'and how to keep them' "$ERR" '--log-dir DIR keeps them'
 gone
-hn --local 1 --label none python3 dump.py 10
-exits 'a job that succeeds' 0
+hn_exits 'a job that succeeds' 0 --local 1 --label none python3 dump.py 10
 lacks 'needs no advice' "$ERR" 'flight recorder'
 
 # Each attempt has a folder of its own.
@@ -63,8 +61,7 @@ echo x >"${p}99999999999"
 echo good >"${p}7"
 exit 3
 END
-hn --local 1 --log-dir hostile sh hostile.sh
-exits 'files that are no dumps' 3
+hn_exits 'files that are no dumps' 3 --local 1 --log-dir hostile sh hostile.sh
 is 'only the dump is kept' "$(ls hostile/latest/flight-recorder)" nccl_trace_rank_7
 has 'a large one is told' "$ERR" "warning[HN909]: dumps of PyTorch's flight recorder are missing: larger than 32 MiB: rank 4"
 has 'others are told, too' "$ERR" 'not a regular file, or empty'

@@ -27,8 +27,7 @@ echo "rank $RANK attempt $TORCHELASTIC_RESTART_COUNT $HN_RESTART of $TORCHELASTI
 until [ -e "spoke.0.$HN_RESTART" ]; do sleep 0.05; done
 exit 3
 EOF
-hn --local 2 --max-restarts 3 --label none --log-dir logs sh ./twice.sh
-exits 'a job that succeeds in its third attempt' 0
+hn_exits 'a job that succeeds in its third attempt' 0 --local 2 --max-restarts 3 --label none --log-dir logs sh ./twice.sh
 is 'every rank ran three times' "$(grep -c attempt "$OUT")" 6
 has 'the count is told to the ranks' "$OUT" 'rank 0 attempt 2 2 of 3'
 ports=$(grep -o 'port .*' logs/latest/rank-00000.out)
@@ -54,29 +53,24 @@ case $HN_RESTART$RANK$1 in
 esac
 END
 for how in 'told:: ValueError: no label' 'left: left with exit 0, and others failed without it'; do
-    hn --local 2 --max-restarts 1 sh left.sh "${how%%:*}"
-    exits "a rank that ends with 0, ${how%%:*}: the next attempt ends well" 0
+    hn_exits "a rank that ends with 0, ${how%%:*}: the next attempt ends well" 0 --local 2 --max-restarts 1 sh left.sh "${how%%:*}"
     has 'the restart names it' "$ERR" "restart 1 of 1: rank 1 on localhost${how#*:}"
 done
 hn --local 2 --max-restarts 1 --wait-warn 100ms --start-timeout 300ms sh -c '[ $HN_RESTART = 1 ]'
 exits 'clocks of the last attempt say nothing in the pause' 0
 
-hn --local 1 --max-restarts 1 --timeout 3s sh -c 'sleep 2; exit $((1 - HN_RESTART))'
-exits 'the time limit is for all attempts together' 124
+hn_exits 'the time limit is for all attempts together' 124 --local 1 --max-restarts 1 --timeout 3s sh -c 'sleep 2; exit $((1 - HN_RESTART))'
 printf 'one\ntwo\n' >in
 run "$HNLAUNCH" --local 1 --max-restarts 1 --stdin 0 --label none sh -c 'wc -l; [ $HN_RESTART = 1 ]' <in
 is 'standard input goes to the first attempt' "$(tr '\n' ' ' <"$OUT")" '2 0 '
 
 # With --json, ranks that come to the store are looked for, which has gone during the pause.
-hn --json --local 2 --max-restarts 1 sh -c '[ $HN_RESTART = 1 ] || exit 3'
-exits 'a pause without a store' 0
+hn_exits 'a pause without a store' 0 --json --local 2 --max-restarts 1 sh -c '[ $HN_RESTART = 1 ] || exit 3'
 
 # The failure came before the order, and decides what is told.
 start --json --local 2 --on-failure continue --max-restarts 3 sh -c '[ $RANK = 0 ] || exit 3; exec sleep 60'
 ok 'a rank has failed, and the other goes on' wait_for grep -q '"ev":"rank.exited"' "$OUT"
-kill -TERM "$PID"
-finish
-exits 'an order to end after a failure: the code of the failure' 3
+exits 'an order to end after a failure: the code of the failure' 3 finish_by TERM
 lacks 'and no other attempt begins then' "$OUT" '"ev":"run.restart"'
 
 wait "$pause"

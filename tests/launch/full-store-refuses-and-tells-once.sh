@@ -51,8 +51,7 @@ export HEAD=$TMP/head
 "$HNLAUNCH" --local 3 --label none -o net.store_size=64m python3 rank.py >"$OUT" 2>"$ERR" &
 PID=$!
 echo "$PID" >"$HEAD"
-finish
-exits 'the job goes on and ends well' 0
+exits 'the job goes on and ends well' 0 finish
 has 'the library is refused at the limit' "$OUT" 'library: 7 HN_ERR_NO_SPACE '
 has 'in words' "$OUT" 'the store is full: '
 has 'and refused again' "$OUT" 'again: HN_ERR_NO_SPACE'
@@ -71,10 +70,8 @@ ok 'hnlaunch stays near the limit' test "${kb:-999999999}" -lt 200000
 # The default is 1 GiB; a size has a unit and a lower limit.
 has 'the default' <("$HNLAUNCH" config) '1G'
 for size in 1000 1K x 1GB -1 99999999T ''; do
-    hn --local 1 -o net.store_size="$size" true
-    exits "-o net.store_size='$size' is refused" 64
+    hn_exits "-o net.store_size='$size' is refused" 64 --local 1 -o net.store_size="$size" true
 done
-hn --local 1 -o net.store_size=1T true
-exits 'a large one is not reserved' 0
+hn_exits 'a large one is not reserved' 0 --local 1 -o net.store_size=1T true
 nothing_left 'nothing is left'
 done_testing

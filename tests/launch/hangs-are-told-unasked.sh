@@ -8,8 +8,7 @@
 # shellcheck source=tests/lib/why.sh
 . "$ROOT/tests/lib/why.sh"
 
-export XDG_RUNTIME_DIR=$TMP/runtime
-mkdir -m 700 "$XDG_RUNTIME_DIR"
+runtime_dir
 hanging=$BUILD/tests/clients/hanging
 count_is() { [[ $(grep -cE "$1" "$ERR") == "$2" ]]; }
 
@@ -29,8 +28,7 @@ ok 'the job goes on' kill -0 "$PID"
 touch go
 ok 'the next hang is told, too' wait_for count_is 'HN811' 2
 touch end
-finish
-exits 'a hang that ends by itself is no failure' 0
+exits 'a hang that ends by itself is no failure' 0 finish
 is 'each was told once' "$(grep -c HN811 "$ERR")" 2
 
 # A rank that lives on behind its exception keeps the others waiting.
@@ -54,14 +52,11 @@ told='note: rank 1 on localhost has not ended after ValueError: shard 7 is empty
 ok 'with the exception' wait_for grep -qF "$told" "$ERR"
 "$HNLAUNCH" why >asked 2>&1
 has 'why tells it, too' asked "$told"
-kill -INT "$PID"
-finish
-exits 'the hang behind an exception: Ctrl-C' 130
+exits 'the hang behind an exception: Ctrl-C' 130 finish_by INT
 
 # --- --on-hang ------------------------------------------------------------------------------------
 
-hn --local 4 --hang-after 1s --on-hang stop --label none "$hanging" stop 2
-exits '--on-hang stop: 124' 124
+hn_exits '--on-hang stop: 124' 124 --local 4 --hang-after 1s --on-hang stop --label none "$hanging" stop 2
 verdict_has 'the verdict says what hangs' 'failed after' ': rank 2 on localhost is stopped by a signal (state T)' '; 3 ranks wait in hn_barrier' '; the ranks hang (--on-hang stop)  (exit 124)'
 has 'the order to stop names the option: the warning above has the cause' "$ERR" 'hnlaunch: stopping all ranks: --on-hang stop'
 nothing_left 'also the stopped rank is gone'
@@ -110,8 +105,7 @@ hn --local 2 --hang-after 1s --on-hang restart --max-restarts 2 --label none sh 
 exits '--on-hang restart: the next attempt ends well' 0
 is 'it is the second one' "$(grep attempt "$OUT" | sort -u)" 'attempt 1'
 has 'and the hang is its reason' "$ERR" 'restart 1 of 2: rank 1 on localhost sleeps in '
-hn --local 2 --on-hang restart true
-exits '--on-hang restart without a number of restarts is refused' 64
+hn_exits '--on-hang restart without a number of restarts is refused' 64 --local 2 --on-hang restart true
 has 'which is told' "$ERR" '--on-hang restart needs a number of restarts'
 
 # --- before ranks are stopped that another one has waited for -------------------------------------
@@ -130,12 +124,10 @@ case $HN_RESTART$RANK$1 in
 1*) sleep 3; echo "attempt 2" ;;
 esac
 END
-hn --local 2 --label none sh waited.sh
-exits 'a wait in vain: the code of the rank that has waited' 4
+hn_exits 'a wait in vain: the code of the rank that has waited' 4 --local 2 --label none sh waited.sh
 verdict_has 'the last line names the rank that was elsewhere' ': rank 1 on localhost sleeps' \
     '; rank 0 failed: RuntimeError: [gloo] Timed out waiting 5ms for recv operation to complete  (exit 4)'
-hn --local 3 --label none sh waited.sh
-exits 'two ranks elsewhere: the code of the rank that has waited' 4
+hn_exits 'two ranks elsewhere: the code of the rank that has waited' 4 --local 3 --label none sh waited.sh
 is 'it is told where the ranks are, before any line about stopping' \
     "$(grep -oE 'where the ranks are|stopping all ranks' "$ERR" | head -1)" 'where the ranks are'
 # The look ends after 3 s, also on a machine that is too busy for the tools.
@@ -147,8 +139,7 @@ ok 'with their stacks' where_they_are
 hn -q --local 3 --label none sh waited.sh
 lacks 'not with -q' "$ERR" 'where the ranks are'
 # The attempt ends during the look; the next one is not touched.
-hn --local 2 --label none --max-restarts 1 sh waited.sh all
-exits 'the look at an attempt that has ended stops no other' 0
+hn_exits 'the look at an attempt that has ended stops no other' 0 --local 2 --label none --max-restarts 1 sh waited.sh all
 is 'which comes to its end' "$(grep -c 'attempt 2' "$OUT")" 2
 
 # --- what is none ---------------------------------------------------------------------------------
@@ -157,9 +148,7 @@ is 'which comes to its end' "$(grep -c 'attempt 2' "$OUT")" 2
 is_no_hang() { # HOW TEXT [FILE]
     start -v --local 4 --hang-after 1s --on-hang stop --label none "$hanging" "$1" 2 "${3-}"
     ok "$1: a look finds no hang" wait_for grep -q "no rank has gone on for 1.0s, but no hang is visible: .*$2" "$ERR"
-    kill -INT "$PID"
-    finish
-    exits "$1: it went on" 130
+    exits "$1: it went on" 130 finish_by INT
     lacks "$1: nothing is told" "$ERR" HN811
 }
 is_no_hang all-compute 'each computes ('

@@ -5,14 +5,12 @@
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
-export XDG_RUNTIME_DIR=$TMP/run
-mkdir -m 700 "$XDG_RUNTIME_DIR"
+runtime_dir
 
 says() { # NAME CODE HN TEXT ARG...
     local name=$1 code=$2 number=$3 text=$4
     shift 4
-    hn "$@"
-    exits "$name" "$code"
+    hn_exits "$name" "$code" "$@"
     has "$name: the number" "$ERR" "error[$number]"
     has "$name: the reason" "$ERR" "$text"
 }
@@ -30,8 +28,7 @@ says 'a release of a hold that is not there' 69 HN631 'there is no hold abcde' r
 says 'a release of one and all' 64 HN808 '--all releases all holds' release abcde --all
 says '--idle of a run' 64 HN704 '--idle' --idle 5m --local 1 true
 
-hn release
-exits 'release without holds' 0
+hn_exits 'release without holds' 0 release
 has 'says that there are none' "$ERR" 'you have no holds here'
 hn ps --json
 is 'ps has none' "$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["holds"])' "$OUT")" '[]'

@@ -35,8 +35,7 @@ is 'five runs start no agent by the program' "$(wc -l <"$starts")" 1
 hn "${on[@]}" --label none sh -c 'yes | head -c 3000000; >"$0-$RANK"; until [ -e "$0-0" ] && [ -e "$0-1" ]; do sleep 0.01; done; exit 3' "$TMP/wrote"
 exits 'a run that writes much, and fails' 3
 is 'loses nothing' "$(stat -c %s "$OUT")" 6000000
-start "${on[@]}" --label none sh -c 'echo up; exec sleep 1000.31'
-ok 'ranks are up' wait_for lines_are "$OUT" 2
+comes_up 'ranks are up' 2 start "${on[@]}" --label none sh -c 'echo up; exec sleep 1000.31'
 is 'ps names the run' "$(held used_by | tr -d "[]'")" "$("$HNLAUNCH" ps --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["runs"][0]["run"])')"
 one=$PID
 hn_exits 'a second run is refused' 69 "${on[@]}" true
@@ -49,11 +48,9 @@ hn "${on[@]}" --max-restarts 1 --label none sh -c 'echo "attempt $HN_RESTART"; >
 exits 'a run with a second attempt' 0
 is 'has both on the hold' "$(sort "$OUT" | uniq -c | awk '{ print $1, $3 }' | xargs) $(wc -l <"$starts")" '2 0 2 1 1'
 
-start "${on[@]}" --label none sh -c 'echo up; exec sleep 1000.31'
-ok 'ranks are up' wait_for lines_are "$OUT" 2
+comes_up 'ranks are up' 2 start "${on[@]}" --label none sh -c 'echo up; exec sleep 1000.31'
 kill -KILL "$(held pid)"
-finish
-exits 'a killed hold ends its run with 125' 125
+exits 'a killed hold ends its run with 125' 125 finish
 verdict_has 'which is told' "hold $HOLD (pid " ') has ended'
 has 'with a step that does not blame the node' "$ERR" 'help: start again: the run then logs in'
 nothing_left 'nothing is left of both'
@@ -84,16 +81,13 @@ PYTHONPATH=$PWD hn -v "${on[@]}" --progress plain --log-dir logs python3 -c 'pas
 has 'so does a line' "$ERR" 'hnlaunch: hold 1/1 in '
 is 'and the event' "$(grep -c '"ev":"node.connected".*"text":"hold"' logs/latest/events.ndjson)" 1
 # A run may take a node before the next agent there has begun to import: here the agent that starts it is stopped.
-start "${on[@]}" --label none sh -c 'echo up; exec sleep 1000.31'
-ok 'ranks are up' wait_for lines_are "$OUT" 2
+comes_up 'ranks are up' 2 start "${on[@]}" --label none sh -c 'echo up; exec sleep 1000.31'
 kill -STOP -- -"$(cat "$STARTS.pid")"
-kill -KILL "$PID"
-finish
+finish_by KILL
 PYTHONPATH=$PWD start -v "${on[@]}" --label none python3 warm.py
 ok 'a run takes the node' wait_for run_has_hold
 kill -CONT -- -"$(cat "$STARTS.pid")"
-finish
-is 'a run that waits for the next agent' "$RC" 0
+exits 'a run that waits for the next agent' 0 finish
 is 'has the modules' "$(sort -u "$OUT")" True
 hn release
 ok 'the hold ends' wait_for no_hold
@@ -140,8 +134,7 @@ echo 'import time; open("imports", "w"); time.sleep(99)' >stays.py
 PYTHONPATH=$PWD start hold -w other.invalid:2 --start-with "$PWD/with_pid {host}" --warm python3:stays
 ok 'modules are imported' wait_for test -e imports
 kill -KILL "$(cat agent)"
-finish
-exits 'a hold that loses its node before it is ready' 68
+exits 'a hold that loses its node before it is ready' 68 finish
 has 'says so' "$ERR" 'error[HN201]: other.invalid cannot be reached'
 verdict_has 'also in the last line' 'hnlaunch: nothing was started  (exit 68)'
 
@@ -192,16 +185,14 @@ sleep 2 # their sockets are no longer young ones
 hn_exits 'a second hold' 69 hold "${on[@]}"
 has 'is refused by the name of the first' "$ERR" "error[HN634]: cannot make a hold: hold $HOLD has the same hosts and settings"
 has 'with the ways to go on' "$ERR" "help: runs on these hosts start on it; hnlaunch release $HOLD ends it"
-start "${on[@]}" --label none sh -c 'echo up; exec sleep 1000.31'
-ok 'ranks are up' wait_for lines_are "$OUT" 2
+comes_up 'ranks are up' 2 start "${on[@]}" --label none sh -c 'echo up; exec sleep 1000.31'
 run=$(held used_by | tr -d "[]'")
 "$HNLAUNCH" release 2>/dev/null
 "$HNLAUNCH" hold "${on[@]}" >/dev/null 2>"$TMP/again"
 is 'a hold while a released one is in use' $? 69
 has 'tells when that ends' "$TMP/again" "error[HN634]: cannot make a hold: hold $HOLD was released and ends with run $run"
 has 'and how to wait' "$TMP/again" "help: hnlaunch wait $run, and then hnlaunch hold again"
-kill -INT "$PID"
-finish
+finish_by INT
 ok 'it ends with the run' wait_for no_hold
 
 hn hold "${on[@]}"

@@ -7,8 +7,7 @@
 
 deaf='trap "" TERM HUP INT; setsid sleep 300 & echo up; while :; do sleep 0.05; done'
 
-start --local 3 --label none sh -c "$deaf"
-ok 'three ranks are up' wait_for lines_are "$OUT" 3
+comes_up 'three ranks are up' 3 start --local 3 --label none sh -c "$deaf"
 kill -KILL "$PID"
 wait "$PID" 2>/dev/null
 PID=
@@ -20,13 +19,11 @@ agents() {
         [[ $(readlink "/proc/$pid/exe") == */hnlaunch-agent* ]] && echo "$pid"
     done
 }
-start --local 2 --label none sh -c 'echo up; exec sleep 60'
-ok 'two ranks are up' wait_for lines_are "$OUT" 2
+comes_up 'two ranks are up' 2 start --local 2 --label none sh -c 'echo up; exec sleep 60'
 agent=$(agents | head -n 1)
 ok 'there is an agent' test -n "$agent"
 kill -KILL "$agent"
-finish
-exits 'a killed agent is a lost node: 125' 125
+exits 'a killed agent is a lost node: 125' 125 finish
 verdict_has 'the verdict says lost' lost '(exit 125)'
 nothing_left 'its ranks are gone'
 done_testing

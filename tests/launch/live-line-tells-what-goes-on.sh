@@ -41,8 +41,7 @@ ok 'the line has the steps, and the rank that is behind' wait_for holds tty 'ste
 touch go
 ok 'output goes on' wait_for holds tty '1 | a line of 1'
 touch end
-finish
-exits 'the job ends' 0
+exits 'the job ends' 0 finish
 python3 "$ROOT/tests/lib/screen.py" 60 <tty >screen
 is 'the line is gone from the screen' "$(grep -c 'step 4' screen)" 0
 is 'what ranks wrote is whole' "$(grep -o '^[01] | .*' screen | sort)" $'0 | a line of 0\n1 | a line of 1'
@@ -77,8 +76,7 @@ chmod +x relay
 on_terminal --ssh-command ./relay -w a,b --oversubscribe --label none sh -c 'echo "$0 of rank $RANK"' short-program
 ok 'a rank writes before all ranks have started' wait_for holds tty 'short-program of rank 0'
 touch written
-finish
-exits 'that job ends' 0
+exits 'that job ends' 0 finish
 python3 "$ROOT/tests/lib/screen.py" 60 <tty >screen
 is 'the line of the start is above all output' "$(grep -oE '^hnlaunch: run|^ ok connect 2|^ ✔ connect 2|^short-program of rank [01]' screen | sed 's/ ✔/ ok/; s/rank [01]/rank/' | xargs)" \
     'hnlaunch: run ok connect 2 short-program of rank short-program of rank'
@@ -117,8 +115,7 @@ for line in open("top.json").read().splitlines()[2:]:  # the first ones do not w
         print(t["us"], drawn, facts)
 sys.exit(same < 3)
 END
-export XDG_RUNTIME_DIR=$TMP/runtime
-mkdir -m 700 "$XDG_RUNTIME_DIR"
+runtime_dir
 COLUMNS=120
 on_terminal --local 2 python3 steady.py
 ok 'there is a rate' wait_for grep -qaE '[0-9]s  step [0-9-]+/100000.*  [0-9.]+/s' tty
@@ -142,8 +139,7 @@ ok 'three ranks run' wait_for grep -qaE '[0-9]s  3 ranks' tty
 kill -TERM "$(cat pid)"
 ok 'a job that stops has the rank that still runs' wait_for grep -qaE '[0-9]s  stopping for [0-9.ms]+, rank 1 still runs' tty
 touch stopped
-finish
-exits 'that job ends by the signal' 143
+exits 'that job ends by the signal' 143 finish
 python3 "$ROOT/tests/lib/screen.py" 60 <tty >screen
 is 'the line is gone again' "$(grep -c 'still runs' screen)" 0
 

@@ -84,21 +84,18 @@ until [ -e "go.$HN_RESTART" ]; do sleep 0.05; done
 [ "$HN_RESTART" = 1 ]
 END
 chmod +x twice
-start --local 2 --label none --max-restarts 1 --log-dir again ./twice
-ok 'two ranks are up' wait_for lines_are "$OUT" 2
+comes_up 'two ranks are up' 2 start --local 2 --label none --max-restarts 1 --log-dir again ./twice
 folder=again/$(readlink again/latest)
 rm -rf "$folder"
 : >go.0
 ok 'files that cannot be opened are told' wait_for grep -q 'cannot write to again/.*the job goes on without' "$ERR"
 mkdir "$folder"
 : >go.1
-finish
-exits 'files of ranks that cannot be opened: 73' 73
+exits 'files of ranks that cannot be opened: 73' 73 finish
 verdict_has 'the verdict says why' 'log folder could not be written' '(exit 73)'
 has 'it is told how much is missing' "$ERR" 'error[HN901]: 6 bytes of output are missing in'
 
-hn --local 1 --label none sh -c 'exit 73'
-exits 'a rank that exits with 73' 73
+hn_exits 'a rank that exits with 73' 73 --local 1 --label none sh -c 'exit 73'
 verdict_has 'is not taken for a log folder' 'code 73'
 
 if [[ $EUID == 0 ]] && unshare --mount true 2>/dev/null; then
@@ -132,15 +129,13 @@ if [[ $EUID == 0 ]] && unshare --mount true 2>/dev/null; then
     verdict_has 'the verdict says why' 'log folder could not be written' '(exit 73)'
 
     dd if=/dev/zero of=full/fill bs=4k 2>/dev/null
-    hn --local 1 --log-dir full true
-    exits 'a disk that is full from the beginning: 73' 73
+    hn_exits 'a disk that is full from the beginning: 73' 73 --local 1 --log-dir full true
     has 'it is an error with its number' "$ERR" 'error[HN903]: '
     told_once 'the fault stands once' 'No space left on device'
     verdict_has 'the last line has the exit code' 'hnlaunch: nothing was started  (exit 73)'
 
     mount -t tmpfs -o ro none ro
-    hn --local 1 --log-dir ro true
-    exits 'a folder that is read-only from the beginning: 73' 73
+    hn_exits 'a folder that is read-only from the beginning: 73' 73 --local 1 --log-dir ro true
     told_once 'it is named, once' Read-only
     verdict_has 'the last line has the exit code' 'hnlaunch: nothing was started  (exit 73)'
 else

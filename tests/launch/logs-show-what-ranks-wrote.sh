@@ -6,8 +6,7 @@
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
-export XDG_RUNTIME_DIR=$TMP/runtime
-mkdir -m 700 "$XDG_RUNTIME_DIR"
+runtime_dir
 matches() { ok "$1" grep -qaE -- "$3" "$2"; } # NAME FILE ERE
 newest() { "$HNLAUNCH" ps --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["runs"][0]["run"])'; }
 
@@ -142,8 +141,7 @@ is 'chosen as others' "$(cat "$OUT")" '1 | err 1'
 hn_exits 'a host that is not there' 66 logs --grep here --host nowhere
 for option in --follow '--since 1h' --timestamps --fold; do
     # shellcheck disable=SC2086
-    hn logs $option
-    exits "$option" 66
+    hn_exits "$option" 66 logs $option
     has "$option: the folder is named" "$ERR" "error[HN809]: the output of run $(newest) is in $PWD/logs/"
     has "$option: and the option" "$ERR" "leave out ${option% *}"
 done
@@ -166,8 +164,7 @@ hn logs
 is 'the file of output before comes first' "$(xargs <"$OUT")" 'old new'
 
 # As it comes.
-start --local 2 --label none sh -c 'echo first; until [ -e go ]; do sleep 0.05; done; echo second'
-ok 'two ranks have written' wait_for lines_are "$OUT" 2
+comes_up 'two ranks have written' 2 start --local 2 --label none sh -c 'echo first; until [ -e go ]; do sleep 0.05; done; echo second'
 : >followed
 "$HNLAUNCH" logs -f >followed 2>&1 &
 follower=$!
@@ -190,14 +187,12 @@ if [[ $(id -u) == 0 ]] && unshare --uts true 2>/dev/null; then
 else
     skip 'a container that reaches the socket follows' 'needs root (a namespace for the host name)'
 fi
-start --local 1 sh -c 'echo up; exec sleep 600'
-ok 'a rank is up' wait_for lines_are "$OUT" 1
+comes_up 'a rank is up' 1 start --local 1 sh -c 'echo up; exec sleep 600'
 : >followed
 "$HNLAUNCH" logs -f >followed 2>&1 &
 follower=$!
 ok 'its line is shown' wait_for lines_are followed 1
-kill -KILL "$PID"
-finish
+finish_by KILL
 wait $follower
 is '-f ends when hnlaunch is killed' $? 0
 hn --local 1 sh -c 'yes "a line of output" | head -n 20000'

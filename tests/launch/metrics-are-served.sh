@@ -133,20 +133,16 @@ s.close()' "$PORT"
 ok 'a client that leaves early does no harm' scrape
 
 # --- errors -----------------------------------------------------------------------------------------
-hn --metrics "$PORT" --local 1 touch started
-exits 'a port in use: 69' 69
+hn_exits 'a port in use: 69' 69 --metrics "$PORT" --local 1 touch started
 has 'a port in use: HN334' "$ERR" "error[HN334]: cannot serve --metrics $PORT: "
 touch end1
-finish
-exits 'the run ends well' 0
+exits 'the run ends well' 0 finish
 is 'the port is closed with it' "$(python3 ask.py "$PORT" x 2>&1 | grep -c ConnectionRefused)" 1
 for address in 65536 :9400 ::1:9400 host: /run/sock; do
-    hn --metrics "$address" --local 1 touch started
-    exits "$address: 64" 64
+    hn_exits "$address: 64" 64 --metrics "$address" --local 1 touch started
     has "$address: HN333" "$ERR" "error[HN333]: cannot use --metrics $address: "
 done
-hn --metrics 203.0.113.7:0 --local 1 touch started
-exits 'the address of another machine: 69' 69
+hn_exits 'the address of another machine: 69' 69 --metrics 203.0.113.7:0 --local 1 touch started
 ok 'nothing was started' test ! -e started
 
 # --- why it ends ----------------------------------------------------------------------------------
@@ -179,8 +175,7 @@ if python3 -c 'import socket; socket.socket(socket.AF_INET6).bind(("::1", 0))' 2
     listens --metrics '[::1]:0'
     ok 'IPv6' wait_for shows 'hnlaunch_ranks{state="running"} 2'
     touch end0 end1
-    finish
-    exits 'IPv6: the run ends well' 0
+    exits 'IPv6: the run ends well' 0 finish
 else
     skip 'IPv6' 'there is no ::1'
 fi

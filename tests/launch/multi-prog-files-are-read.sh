@@ -17,8 +17,7 @@ cat >silly.conf <<'END_OF_FILE'
 
 0,2-3     echo  offset:%o
 END_OF_FILE
-hn --local 8 --oversubscribe --multi-prog silly.conf
-exits 'the example runs' 0
+hn_exits 'the example runs' 0 --local 8 --oversubscribe --multi-prog silly.conf
 is 'each rank has its program' "$(sed 's/^[0-9]* | //;/^task\|^offset/!d' "$OUT" | sort | xargs)" 'offset:0 offset:1 offset:2 task:1 task:7'
 is 'and its place' "$(grep -c '^0 | offset:0$\|^2 | offset:1$\|^3 | offset:2$\|^1 | task:1$\|^7 | task:7$' "$OUT")" 5
 hn plan --json --local 8 --oversubscribe --multi-prog silly.conf

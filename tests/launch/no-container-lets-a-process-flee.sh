@@ -55,8 +55,7 @@ one_of_each() {
 kill_case() { # LEVEL WHAT COMM...
     local level=$1 what=$2 comm pids=
     shift 2
-    start -o run.contain="$level" --local 2 --label none "$TMP/flee" stay
-    ok "$level: fugitives are up" wait_for lines_are "$OUT" 2
+    comes_up "$level: fugitives are up" 2 start -o run.contain="$level" --local 2 --label none "$TMP/flee" stay
     ok "$level: so are an agent and its guard" wait_for one_of_each
     for comm; do
         pids+=" $(by_comm "$comm")"
@@ -66,8 +65,7 @@ kill_case() { # LEVEL WHAT COMM...
     kill -STOP $pids
     # shellcheck disable=SC2086
     kill -KILL $pids
-    finish
-    exits "$level: with $what killed the node is lost" 125
+    exits "$level: with $what killed the node is lost" 125 finish
     ok "$level: and no fugitive is left" wait_for gone
     nothing_left "$level: nor anything else"
 }
@@ -81,8 +79,7 @@ for level in tree cgroup pidns; do
     fi
     has "$level: the level in force is told" "$ERR" "contained by: $level"
 
-    hn -o run.contain="$level" --local 2 "$TMP/flee"
-    exits "$level: ranks that leave fugitives behind end well" 0
+    hn_exits "$level: ranks that leave fugitives behind end well" 0 -o run.contain="$level" --local 2 "$TMP/flee"
     ok "$level: and none of those is left" gone
 
     kill_case "$level" 'the agent' hnlaunch-agent
@@ -109,8 +106,7 @@ done
 EOF
 chmod +x "$TMP/runner"
 for level in tree auto; do
-    hn -o run.contain="$level" --local 1 --grace 1s "$TMP/runner"
-    exits "$level: a rank whose children go on forking ends well" 0
+    hn_exits "$level: a rank whose children go on forking ends well" 0 -o run.contain="$level" --local 1 --grace 1s "$TMP/runner"
     nothing_left "$level: so do they"
 done
 
