@@ -5,12 +5,10 @@
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
-hn --local 2 sh -c 'setsid sleep 300 >/dev/null 2>&1 & exit 0'
-exits 'a rank that leaves a session of its own behind' 0
+hn_exits 'a rank that leaves a session of its own behind' 0 --local 2 sh -c 'setsid sleep 300 >/dev/null 2>&1 & exit 0'
 nothing_left 'the session is gone'
 
-hn --local 2 sh -c '(setsid sh -c "sleep 300 & sleep 300 & wait" >/dev/null 2>&1 &) ; exit 0'
-exits 'a rank that forks twice' 0
+hn_exits 'a rank that forks twice' 0 --local 2 sh -c '(setsid sh -c "sleep 300 & sleep 300 & wait" >/dev/null 2>&1 &) ; exit 0'
 nothing_left 'its grandchildren are gone'
 
 hn --local 2 sh -c 'setsid sh -c "trap \"\" TERM HUP; while :; do sleep 1; done" >/dev/null 2>&1 & [ $RANK = 0 ] || exit 3; sleep 60'
@@ -33,21 +31,18 @@ wait
 END
 for end in exit:0 fail:3 kill:137; do
     rm -f client.*
-    hn --local 2 sh service.sh "${end%:*}"
-    exits "ranks with services: $end" "${end#*:}"
+    hn_exits "ranks with services: $end" "${end#*:}" --local 2 sh service.sh "${end%:*}"
     is '... whose files are gone' "$(echo kept.*)" 'kept.*'
 done
 rm -f client.*
 start --local 2 --label none sh service.sh stop
 wait_for lines_are "$OUT" 2
-kill -TERM "$PID"
-finish
+finish_by TERM
 is 'so they are after SIGTERM' "$RC $(echo kept.*)" '143 kept.*'
 nothing_left 'nothing else is left of them'
 
 begin=$SECONDS
-hn --local 1 --grace 1s sh -c 'sleep 300 & echo done'
-exits 'a child that holds the output open does not hold up the end' 0
+hn_exits 'a child that holds the output open does not hold up the end' 0 --local 1 --grace 1s sh -c 'sleep 300 & echo done'
 ok 'the end comes soon' test $((SECONDS - begin)) -lt "$(scaled 8)"
 nothing_left 'that child is gone, too'
 
@@ -66,13 +61,11 @@ done &
 service=$!
 order='echo "$HN_STORE" >orders; until [ -s served ]; do sleep 0.05; done'
 
-hn --local 1 sh -c "$order"
-exits 'a rank whose process a service has started' 0
+hn_exits 'a rank whose process a service has started' 0 --local 1 sh -c "$order"
 ok 'the service did that' test -s served
 ok 'the process is gone' wait_for gone
 rm served
-hn --local 1 sh -c "$order; kill -KILL \$PPID"
-exits 'an agent that is killed after that' 125
+hn_exits 'an agent that is killed after that' 125 --local 1 sh -c "$order; kill -KILL \$PPID"
 ok 'the process was there' test -s served
 ok 'it is gone, too' wait_for gone
 kill "$service"

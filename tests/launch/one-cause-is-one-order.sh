@@ -167,9 +167,7 @@ ok 'one fails, and the stop takes so long that it is told' wait_for grep -q 'sto
 touch told
 kill -HUP "$PID"
 sleep 0.05
-kill -TERM "$PID"
-finish
-exits 'its code counts' 5
+exits 'its code counts' 5 finish_by TERM
 has 'the other rank has the grace time' "$OUT" saved
 nothing_left 'nothing is left'
 done_testing

@@ -6,8 +6,7 @@
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
-hn --local 2 sh -c 'echo "out $RANK"; echo "err $RANK" >&2'
-exits 'writing on both streams gives 0' 0
+hn_exits 'writing on both streams gives 0' 0 --local 2 sh -c 'echo "out $RANK"; echo "err $RANK" >&2'
 is 'stdout has only what ranks wrote there' "$(wc -l <"$OUT")" 2
 ok 'stdout of rank 1 is labelled' grep -Eqx '([^ ]+:)? *1 \| out 1' "$OUT"
 ok 'stderr of rank 1 is labelled' grep -Eqx '([^ ]+:)? *1 \| err 1' "$ERR"
@@ -29,8 +28,7 @@ is 'a label template' "$(sort "$OUT" | tr '\n' ' ')" 'r0> out 0 r1> out 1 '
 hn -q --local 2 --label none sh -c 'echo "err $RANK" >&2'
 is '-q: no word from hnlaunch when all is well' "$(sort "$ERR" | tr '\n' ' ')" 'err 0 err 1 '
 
-hn -q --local 2 sh -c 'exit 3'
-exits '-q keeps the exit code' 3
+hn_exits '-q keeps the exit code' 3 -q --local 2 sh -c 'exit 3'
 ok '-q still tells the verdict of a failure' grep -q '(exit 3)' "$ERR"
 
 hn --local 1 --label none printf 'no newline'
@@ -41,8 +39,7 @@ is 'a stream may be closed early' "$(cat "$OUT")" abc
 
 hn --local 4 --show 0,2 --label none sh -c 'echo "out $RANK"'
 is '--show 0,2 shows those ranks' "$(sort "$OUT" | tr '\n' ' ')" 'out 0 out 2 '
-hn --local 4 --show 0,2-9 touch "$TMP/ran"
-exits 'ranks that there are not cannot be shown' 64
+hn_exits 'ranks that there are not cannot be shown' 64 --local 4 --show 0,2-9 touch "$TMP/ran"
 has 'those that there are' "$ERR" 'error[HN104]: --show 0,2-9: not ranks of 0 to 3'
 ok 'nothing was started' test ! -e "$TMP/ran"
 
@@ -55,8 +52,7 @@ for n in 540000 580000 620000; do
     is "nor when the reader sleeps until after that: $n bytes" "$(cat "$OUT")" "$n"
 done
 
-start --local 1 --label none sh -c 'echo first; sleep 20'
-ok 'a line is shown when it was written, not at the end' wait_for lines_are "$OUT" 1
+comes_up 'a line is shown when it was written, not at the end' 1 start --local 1 --label none sh -c 'echo first; sleep 20'
 kill -KILL "$PID"
 wait "$PID" 2>/dev/null
 PID=

@@ -53,8 +53,7 @@ has 'the bytes that are missing have the same reason' "$ERR" 'warning[HN813]: 5 
 closed_pipe --local 1 echo said
 exits 'a closed pipe: output of a rank' 141
 
-hn --json --local 1 true
-exits 'what can be written is no error' 0
+hn_exits 'what can be written is no error' 0 --json --local 1 true
 
 # A file on a full file system is named.
 mkdir small
@@ -116,12 +115,10 @@ RC=0
 ) >"$OUT" 2>"$ERR" || RC=$?
 exits 'the failure of a rank goes before' 4
 
-hn --json=/dev/full --local 1 true
-exits 'a file of --json that is full: 73' 73
+hn_exits 'a file of --json that is full: 73' 73 --json=/dev/full --local 1 true
 has 'it is named, too' "$ERR" 'warning[HN902]: cannot write the events to /dev/full: No space left on device'
 verdict_has 'the verdict says which' 'all ranks exited 0, but the events could not be written' '(exit 73)'
-hn plan --json=/dev/full --local 1 true
-exits 'so is a plan that cannot be written' 73
+hn_exits 'so is a plan that cannot be written' 73 plan --json=/dev/full --local 1 true
 
 nothing_left 'nothing is left'
 done_testing

@@ -8,8 +8,7 @@
 [[ -x $BUILD/hn_backend_gloo.so ]] || skip_all 'built without Gloo'
 
 sum() { # RANKS PROGRAM: what it prints at the end
-    hn --local "$1" --gpus-per-rank 0 --label none "$BUILD/examples/$2" --epochs 4 --accuracy 90
-    exits "$2 on $1 ranks gives 0" 0
+    hn_exits "$2 on $1 ranks gives 0" 0 --local "$1" --gpus-per-rank 0 --label none "$BUILD/examples/$2" --epochs 4 --accuracy 90
     SUM=$(tail -n 1 "$OUT")
 }
 
@@ -23,14 +22,12 @@ done
 # More ranks share 128 images in micro-batches that are not full; sums come in another order.
 sum 5 pipeline
 ok '5 ranks: identical parameters' grep -qE '^parameters of 5 ranks are identical' <<<"$SUM"
-hn --local 2 "$BUILD/examples/pipeline" --accuracy 101
-exits 'too bad a network is an error' 1
+hn_exits 'too bad a network is an error' 1 --local 2 "$BUILD/examples/pipeline" --accuracy 101
 ok 'and it is told by who finds it first' grep -qE 'pipeline: rank [01]: accuracy: ' "$ERR"
 start --local 3 --label none sh -c 'trap "" TERM; exec "$0" --epochs 100000' "$BUILD/examples/pipeline"
 ok 'it trains' wait_for grep -q 'epoch  2' "$OUT"
 kill -KILL "$(processes | while read -r p; do grep -qz '^HN_RANK=1$' "/proc/$p/environ" && echo "$p"; done | tail -n 1)"
-finish
-exits 'a rank is killed: the job ends' 137
+exits 'a rank is killed: the job ends' 137 finish
 ok 'the other ranks stop by themselves' grep -qE '^pipeline: rank [02]: training stopped: ' "$ERR"
 nothing_left 'nothing is left'
 done_testing

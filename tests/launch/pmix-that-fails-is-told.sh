@@ -24,16 +24,14 @@ is 'and comes to each rank' "$(sort "$OUT" | uniq -c | sed 's/^ *//')" "2 $(md5s
 hn "${good[@]}" --local 2 -v true
 has '-v names the library' "$ERR" "PMIx is served by $PWD/good/lib/libpmix.so.2, fake 9.9.9"
 
-hn -x "LD_LIBRARY_PATH=$PWD/bad" -x "PMIX_PREFIX=$PWD/none" --mpi pmix --local 2 touch started
-exits 'no library that serves: 125' 125
+hn_exits 'no library that serves: 125' 125 -x "LD_LIBRARY_PATH=$PWD/bad" -x "PMIX_PREFIX=$PWD/none" --mpi pmix --local 2 touch started
 has 'it is an error with a number' "$ERR" 'error[HN243]: a node cannot serve PMIx'
 has 'that says where it looked' "$ERR" "$PWD/none/lib"
 has 'and what one was' "$ERR" 'lacks functions of a server'
 has 'and what to do' "$ERR" 'PMIX_PREFIX=DIR'
 ok 'nothing was started' test ! -e started
 
-hn "${good[@]}" -x FAKE_PMIX=fail --local 2 touch started
-exits 'a library that refuses: 125' 125
+hn_exits 'a library that refuses: 125' 125 "${good[@]}" -x FAKE_PMIX=fail --local 2 touch started
 has 'its step and its reason are told' "$ERR" 'PMIx_server_init failed: ERROR'
 ok 'nothing was started' test ! -e started
 
@@ -46,24 +44,18 @@ marked_helper() {
 }
 start "${good[@]}" -x FAKE_PMIX=hang --local 2 touch started
 ok 'a library that hangs' wait_for marked_helper
-kill -INT "$PID"
-finish
-exits 'Ctrl-C: 130' 130
+exits 'Ctrl-C: 130' 130 finish_by INT
 ok 'nothing was started' test ! -e started
 
-start "${good[@]}" --local 2 --label none sh -c 'echo up; exec sleep 600'
-ok 'two ranks are up' wait_for lines_are "$OUT" 2
+comes_up 'two ranks are up' 2 start "${good[@]}" --local 2 --label none sh -c 'echo up; exec sleep 600'
 ok 'with a helper' marked_helper
 kill -KILL "$helper"
-finish
-exits 'a helper that is killed ends the job' 1
+exits 'a helper that is killed ends the job' 1 finish
 has 'with a warning' "$ERR" 'warning[HN244]: localhost: PMIx is not served any more: hnlaunch-pmix has ended'
 verdict_has 'and a reason' "the node's PMIx service has ended"
 
-start "${good[@]}" --local 2 --label none sh -c 'echo up; exec sleep 600'
-ok 'two ranks are up again' wait_for lines_are "$OUT" 2
-kill -KILL "$PID"
-finish
+comes_up 'two ranks are up again' 2 start "${good[@]}" --local 2 --label none sh -c 'echo up; exec sleep 600'
+finish_by KILL
 ok 'the helper does not outlive hnlaunch' wait_for not marked_helper
 nothing_left 'nothing is left'
 done_testing

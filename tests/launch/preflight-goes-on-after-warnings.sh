@@ -19,14 +19,12 @@ base=(--ssh-command "$PWD/login" --oversubscribe --ppn 1 --label none)
 
 # --- warnings
 echo 'ulimit -n 1000' >fault.n2
-hn "${base[@]}" -w n1,n2,n3 --preflight echo up
-exits 'a warning ends nothing' 0
+hn_exits 'a warning ends nothing' 0 "${base[@]}" -w n1,n2,n3 --preflight echo up
 is 'all ranks run' "$(sort "$OUT" | uniq -c | xargs)" '3 up'
 has 'it is one message' "$ERR" 'warning[HN611]: '
 has '... with a row for the check' "$ERR" '| limit.files: n2: 1000, expected at least 4096'
 has '... and a next step' "$ERR" 'hnlaunch check with the same options tells the next steps'
-hn "${base[@]}" -w n1,n2,n3 --preflight=0 --on-bad-node stop --spares 1 echo up
-is 'stop heeds no warnings' "$RC" 0
+hn_exits 'stop heeds no warnings' 0 "${base[@]}" -w n1,n2,n3 --preflight=0 --on-bad-node stop --spares 1 echo up
 hn "${base[@]}" -w n1,n2 true
 lacks 'without the option nothing is told' "$ERR" HN611
 hn plan "${base[@]}" -w n1,n2 --preflight true
@@ -39,8 +37,7 @@ is 'processes of this machine are asked, too' "$RC $(sort "$OUT" | uniq -c | xar
 hn --local 2 --label none --preflight --chdir /nowhere true
 is 'a missing directory is found before the start' "$RC $(grep -c 'error.HN610.: 1 of 1 nodes is not fit' "$ERR")" '69 1'
 has '... with the check' "$ERR" '| workdir: '
-hn "${base[@]}" -w n1,n2 --preflight ./gone
-exits 'so is a missing program' 69
+hn_exits 'so is a missing program' 69 "${base[@]}" -w n1,n2 --preflight ./gone
 has '... on all nodes' "$ERR" 'error[HN610]: 2 of 2 nodes are not fit'
 verdict_has '... and nothing runs' 'nothing was started' '(exit 69)'
 
@@ -61,17 +58,14 @@ freeze :
 start "${base[@]}" -w n1,n2,n3 --preflight echo up
 ok 'it is told' wait_for grep -qE 'n2: no answer in time' "$ERR"
 thaw
-finish
-exits '... and the launch goes on' 0
+exits '... and the launch goes on' 0 finish
 is '... with all ranks' "$(sort "$OUT" | uniq -c | xargs)" '3 up'
 
 # --- a node that dies while it is asked
 freeze 'sleep 3; xargs kill -KILL <frozen'
-hn "${base[@]}" -w n1,n2,n3 --preflight echo up
-exits 'a node that dies meanwhile is a lost one' 68
+hn_exits 'a node that dies meanwhile is a lost one' 68 "${base[@]}" -w n1,n2,n3 --preflight echo up
 ok '... with its name' grep -qE '\| n2 +its agent was ended' "$ERR"
-hn "${base[@]}" -w n1,n2,n3,n4 --preflight --spares 1 -x HIP_VISIBLE_DEVICES=-1 echo up
-exits '... which a spare host replaces' 0
+hn_exits '... which a spare host replaces' 0 "${base[@]}" -w n1,n2,n3,n4 --preflight --spares 1 -x HIP_VISIBLE_DEVICES=-1 echo up
 has '... with a line' "$ERR" 'n4 takes the place of n2: '
 is '... and the second plan repeats no warning' "$(grep -c 'warning.HN159.' "$ERR")" 1
 is '... and all ranks' "$(sort "$OUT" | uniq -c | xargs)" '3 up'
@@ -80,9 +74,7 @@ is '... and all ranks' "$(sort "$OUT" | uniq -c | xargs)" '3 up'
 freeze :
 start "${base[@]}" -w n1,n2,n3 --preflight -v echo up
 ok 'all are connected' wait_for grep -qF 'agent 3/3' "$ERR"
-kill -INT "$PID"
-finish
-exits 'Ctrl-C ends the launch' 130
+exits 'Ctrl-C ends the launch' 130 finish_by INT
 is '... before any rank' "$(<"$OUT")" ''
 thaw
 nothing_left 'nothing is left'

@@ -102,9 +102,7 @@ start --local "$n" --label none --grace 120s sh rank.sh
 wait_for count_is '^up' "$n"
 kill -USR1 "$PID"
 wait_for count_is 'saved SIGUSR1' "$n"
-kill -TERM "$PID"
-finish
-exits 'SIGTERM ends the ranks' 143
+exits 'SIGTERM ends the ranks' 143 finish_by TERM
 for ((i = 0; i < n; i++)); do
     is "${names[i]}: SIGUSR1 and SIGTERM save" "$(grep -c "saved SIG[A-Z0-9]* $i"$'\r*$' "$OUT")" 2
 done
@@ -114,8 +112,7 @@ lacks 'no rank had to be killed' "$ERR" 'to be killed'
 start --local 1 --label none --grace 60s bash -c 'trap "echo saved; exit 0" TERM; echo up; sleep 300'
 wait_for count_is up 1
 begin=$SECONDS
-kill -TERM "$PID"
-finish
+finish_by TERM
 has 'the trap of a shell runs although its child does not end by itself' "$OUT" saved
 ok '... at once' test $((SECONDS - begin)) -lt "$(scaled 20)"
 start --local 1 --label none bash -c 'trap "echo asked" USR1; echo up; sleep 1; echo slept; sleep 0.1; exec sleep 300'
@@ -123,15 +120,12 @@ wait_for count_is up 1
 kill -USR1 "$PID"
 ok 'a signal that a shell catches does not end its child' wait_for count_is asked 1
 has '... which ends in its time' "$OUT" slept
-kill -KILL "$PID"
-finish
+finish_by KILL
 
 # Nothing catches it: everything ends.
 start --local 2 sh -c 'echo up; sleep 300 & sleep 300; true'
 wait_for count_is up 2
-kill -USR1 "$PID"
-finish
-exits 'SIGUSR1 ends ranks that do not catch it' 138
+exits 'SIGUSR1 ends ranks that do not catch it' 138 finish_by USR1
 nothing_left '... with their helpers'
 
 # A program that never ends: its helper is told at half of the grace time, and all are killed at its end.
@@ -149,16 +143,14 @@ while True:
 END
 start --local 1 --label none --grace 4s sh stay.sh
 wait_for count_is up 1
-kill -TERM "$PID"
-finish
+finish_by TERM
 is 'the helper is told later, and the program once' "$(cat "$OUT")" $'up\ntold\nhelper 15'
 verdict_has 'and the program is killed at the end of the grace time' 'had to be killed'
 
 # Signals by hand, and the namespace, whose first process has all orphans.
 start --local 1 --label none -o run.contain=pidns --grace 60s sh -c 'python3 save.py fork; true'
 if wait_for count_is '^up' 1 && pid_runs; then
-    kill -TERM "$PID"
-    finish
+    finish_by TERM
     is 'in a namespace SIGTERM saves, too' "$RC $(grep -c 'saved SIGTERM' "$OUT")" '143 1'
 else
     finish

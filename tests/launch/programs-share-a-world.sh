@@ -23,11 +23,9 @@ is 'nothing separates behind --' "$(cat "$OUT")" 'a : -n 1 b'
 hn --local --label none -n 1 echo : b
 is 'a colon in front of a word that is no program stays' "$(cat "$OUT")" ': b'
 
-hn --local -n 2 true : -n 2 sh -c '[ "$RANK" = 2 ] || exec sleep 600; exit 7'
-exits 'a failed rank of the second program is the failure' 7
+hn_exits 'a failed rank of the second program is the failure' 7 --local -n 2 true : -n 2 sh -c '[ "$RANK" = 2 ] || exec sleep 600; exit 7'
 verdict_has 'and is named' 'rank 2 on localhost exited with code 7'
-hn --local -n 1 true : -n 1 ./no-such-program
-exits 'a second program that does not exist' 127
+hn_exits 'a second program that does not exist' 127 --local -n 1 true : -n 1 ./no-such-program
 has 'it is named' "$ERR" no-such-program
 
 hn plan --local -n 1 true : -n 3 echo hello
@@ -42,16 +40,14 @@ ok 'a rank of the second has its variables' grep -qx 'A=own' "$OUT"
 
 for args in 'true : -n 1' 'true : --timeout 5s true' 'true : -n 1 true : -n x true' '-n 1 true : --env'; do
     # shellcheck disable=SC2086
-    hn --local $args
-    exits "$args is refused" 64
+    hn_exits "$args is refused" 64 --local $args
 done
 has 'no program behind the last colon' "$ERR" 'error'
 hn --local true : -x A=1 true
 has 'two programs without -n' "$ERR" 'error[HN725]: `true` and `true` have no -n'
 hn --local true : --timeout 5s true
 has 'an option of the job' "$ERR" 'error[HN725]: `--timeout` behind `:` is an option of the whole job'
-hn --local 2 true : -n 2 true
-exits 'no slot is left for the first' 69
+hn_exits 'no slot is left for the first' 69 --local 2 true : -n 2 true
 has 'it is told' "$ERR" 'error[HN301]: no slot is left for `true`'
 
 hn --local --log-dir "$TMP/records" -n 1 true : -n 1 -x SECRET=word sh -c 'exit 3' >/dev/null

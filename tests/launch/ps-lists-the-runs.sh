@@ -49,8 +49,7 @@ for command in 'ps --all' 'report' 'logs' 'explain HN502' 'config'; do
     is "$command --json=FILE: standard output has nothing" "$(stat -c %s "$OUT")" 0
     is '... and FILE has JSON' "$(head -c 1 told.json)" '{'
 done
-run "$HNLAUNCH" ps --json=no/such/file
-exits 'a file that cannot be made: 73' 73
+exits 'a file that cannot be made: 73' 73 run "$HNLAUNCH" ps --json=no/such/file
 has '... which is told' "$ERR" 'error[HN903]: cannot write to no/such/file: No such file or directory'
 is '... in place of JSON' "$(stat -c %s "$OUT")" 0
 for i in 1 2 3 4 5; do hn_of -q --local 1 sh -c ": newer $i"; done
@@ -81,8 +80,7 @@ for columns in 200 120 100 80 70 60 50 40; do
     left_out=$n
 done
 is '40 columns: none of the seven is left' "$left_out" 7
-kill -INT "$PID"
-finish
+finish_by INT
 stopped() { grep -qE ' 3/9 +stopped \(130\)' "$TMP/watched"; }
 ok 'as they are then, with the last step' wait_for stopped
 hn ps --json

@@ -65,9 +65,7 @@ ok 'the files come' test -e pulled/*/localhost/out/late
 rm -rf pulled out/late
 start --local 1 --pull out/late sh -c 'echo x >out/late; exec sleep 600'
 ok 'the rank has written' wait_for [ -e out/late ]
-kill -INT "$PID"
-finish
-exits 'Ctrl-C' 130
+exits 'Ctrl-C' 130 finish_by INT
 ok 'the files come, too' test -e pulled/*/localhost/out/late
 rm -rf pulled
 hn --local 1 --max-restarts 1 --pull out/try sh -c 'echo "$HN_RESTART" >out/try; exit 4'
@@ -78,8 +76,7 @@ ok 'a rank that does not end' wait_for [ -e up ]
 kill -INT "$PID"
 ok 'is stopped' wait_for grep -q stopping "$ERR"
 sleep 0.1 # within 50 ms both would be one
-kill -INT "$PID"
-finish
+finish_by INT
 has 'a second Ctrl-C leaves the files there' "$ERR" 'localhost: hnlaunch was told to end at once'
 ok 'all of them' test ! -e pulled
 
@@ -146,12 +143,10 @@ if [[ ${1-} == inside ]]; then
     mkdir -m 777 nobodys && echo secret >nobodys/secret && chmod 600 nobodys/secret && echo open >nobodys/open
     as_user() { run setpriv --reuid "$user" --clear-groups env HOME="$PWD/nobodys" XDG_STATE_HOME="$PWD/nobodys/state" "$HNLAUNCH" --chdir nobodys "$@"; }
     if setpriv --reuid "$user" --clear-groups test -x "$HNLAUNCH" -a -r "$HNLAUNCH"; then
-        as_user --local 1 --pull secret:nobodys/here --pull open:nobodys/here true
-        exits 'a file that cannot be read: 73' 73
+        exits 'a file that cannot be read: 73' 73 as_user --local 1 --pull secret:nobodys/here --pull open:nobodys/here true
         has 'it is told' "$ERR" 'localhost:secret: Permission denied'
         is 'the other comes' "$(cat nobodys/here/localhost/open)" open
-        as_user --local 1 --pull open:ro/dest touch ran
-        exits 'a DEST that cannot be written to: 73' 73
+        exits 'a DEST that cannot be written to: 73' 73 as_user --local 1 --pull open:ro/dest touch ran
         has 'is told before anything starts' "$ERR" "error[HN913]: --pull: cannot write to $PWD/ro/dest: Permission denied"
         ok 'nothing ran' test ! -e nobodys/ran
     else
@@ -192,9 +187,7 @@ PULLED=PULLED-FILE start --agent "$ROOT/tests/lib/fake_agent.py" --local 1 --pul
 ok 'an agent that does not answer to the end' wait_for grep -q 'bringing files home' "$ERR"
 has_begun() { [[ -n $(find pulled -name .hnlaunch-pull) ]]; }
 ok 'has begun' wait_for has_begun
-kill -INT "$PID"
-finish
-exits 'is left by Ctrl-C' 3
+exits 'is left by Ctrl-C' 3 finish_by INT
 has 'which is told' "$ERR" 'of 1 node: interrupted'
 is 'without a half of a file' "$(find pulled -type f)" ''
 if [[ ${1-} == inside ]]; then

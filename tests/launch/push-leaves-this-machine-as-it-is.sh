@@ -10,8 +10,7 @@ export XDG_CACHE_HOME=$TMP/cache
 mkdir data "$TMP/else"
 printf 'hello\n' >data/file
 cp data/file "$TMP/else/data"
-hn --local 2 --push data --label none sh -c 'pwd; echo $HN_PUSH_DIR; cat data/file'
-exits '--local --push gives 0' 0
+hn_exits '--local --push gives 0' 0 --local 2 --push data --label none sh -c 'pwd; echo $HN_PUSH_DIR; cat data/file'
 is 'ranks are where they would be without' "$(sort -u "$OUT")" "$(printf '%s\n' "$PWD" hello | sort)"
 ok 'nothing is copied' test ! -e "$TMP/stage"
 nothing_left 'no process is left'
@@ -19,8 +18,7 @@ nothing_left 'no process is left'
 wrong() { # NAME CODE HN TEXT ARG...
     local name=$1 code=$2 hn=$3 text=$4
     shift 4
-    hn -w nowhere.invalid "$@" true
-    exits "$name: exit code" "$code"
+    hn_exits "$name: exit code" "$code" -w nowhere.invalid "$@" true
     has "$name: number and place" "$ERR" "error[$hn]: $text"
     has "$name: next step" "$ERR" 'help: '
 }
@@ -31,8 +29,7 @@ rm data/pipe
 ln -s / data/root
 wrong 'a link to a folder elsewhere' 66 HN232 "--push: cannot send $PWD/data/root: it is a link to a folder outside" --push data
 ln -sfn gone data/root
-hn plan -w nowhere --push data true
-exits 'a link inside may dangle' 0
+hn_exits 'a link inside may dangle' 0 plan -w nowhere --push data true
 ln -sfn ../../../gone data/root
 wrong 'a link to nothing elsewhere' 66 HN232 "--push: cannot send $PWD/data/root: it is a link to nothing" --push data
 rm data/root
@@ -47,8 +44,7 @@ if [[ $(id -u) == 0 ]]; then
     somebody=(setpriv --reuid 65534 --regid 65534 --clear-groups)
 fi
 if "${somebody[@]}" test -x "$HNLAUNCH"; then
-    run "${somebody[@]}" env HOME="$TMP/nowhere" "$HNLAUNCH" -w nowhere.invalid --push data true
-    exits 'an unreadable file' 66
+    exits 'an unreadable file' 66 run "${somebody[@]}" env HOME="$TMP/nowhere" "$HNLAUNCH" -w nowhere.invalid --push data true
     has 'is named' "$ERR" "error[HN231]: --push: cannot read $PWD/data/file: Permission denied"
     has 'with the next step' "$ERR" 'must be readable for you'
 else

@@ -32,15 +32,12 @@ print(rank, world, t.tolist()[0], mine.item(), names[-1])
 # Without it PyTorch 2.15 aborts now and then as it exits, under any launcher.
 dist.destroy_process_group()
 END
-hn --local 4 --label none "$python" train.py
-exits 'a program on four ranks ends with 0' 0
+hn_exits 'a program on four ranks ends with 0' 0 --local 4 --label none "$python" train.py
 is 'and every rank has the right sums' "$(sort "$OUT")" "$(printf '%s\n' \
     '0 4 10.0 3 rank-3' '1 4 10.0 1 rank-3' '2 4 10.0 2 rank-3' '3 4 10.0 3 rank-3')"
-hn -w 'localhost:2,127.0.0.1:2' --label none "$python" train.py
-exits 'so it does on two nodes' 0
+hn_exits 'so it does on two nodes' 0 -w 'localhost:2,127.0.0.1:2' --label none "$python" train.py
 is 'with the same sums' "$(sort "$OUT" | head -1)" '0 4 10.0 3 rank-3'
-hn --local 2 --store-listen none --label none "$python" train.py
-exits 'and with a store of its own' 0
+hn_exits 'and with a store of its own' 0 --local 2 --store-listen none --label none "$python" train.py
 
 cat >wait.py <<'END'
 import datetime

@@ -9,8 +9,7 @@
 waiting=$BUILD/tests/clients/left_waiting
 export MEET_IN=$TMP # those who come do so in the same moment
 
-hn --local 4 --start-timeout 2s --log-dir runs --label none "$waiting" 1 3
-exits 'ranks that do not join in the time that was given: 75' 75
+hn_exits 'ranks that do not join in the time that was given: 75' 75 --local 4 --start-timeout 2s --log-dir runs --label none "$waiting" 1 3
 verdict_has 'the verdict names them' 'ranks 1,3 on localhost did not join within 2s' '(exit 75)'
 told_once 'and only the verdict' 'ranks 1,3 on localhost did not join'
 has 'the message has a number' "$ERR" 'error[HN402]: 2 of 4 ranks did not join within 2s'
@@ -25,26 +24,21 @@ has 'the summary says who decided' runs/latest/summary.json '"launcher"'
 HNLAUNCH_RUN_START_TIMEOUT=2s hn --local 2 --label none "$waiting" 0
 exits 'a time from the environment counts as given: 75' 75
 
-hn --local 2 --start-timeout 1s --label none "$waiting" 1 idle
-exits 'a rank that no rank waits for does not end the job' 0
+hn_exits 'a rank that no rank waits for does not end the job' 0 --local 2 --start-timeout 1s --label none "$waiting" 1 idle
 has 'but it is told' "$ERR" 'warning[HN402]: 1 of 2 ranks did not join within 1s'
 
-hn --local 2 --start-timeout 1s --log-dir busy --label none "$waiting" 1 busy
-exits 'a rank that somebody waits for later does: 75' 75
+hn_exits 'a rank that somebody waits for later does: 75' 75 --local 2 --start-timeout 1s --log-dir busy --label none "$waiting" 1 busy
 is 'it is told before, once' "$(grep -c 'warning\[HN402\]' "$ERR")" 1
 has 'and as the cause' "$ERR" 'error[HN402]: 1 of 2 ranks did not join within 1s'
 is 'the events name it once' "$(grep -c '"rank.missing"' busy/latest/events.ndjson)" 1
 
 # One rank: of two, one would come first, and might have to wait for the other.
-hn --local 1 --start-timeout 1s --label none "$waiting" 0 late
-exits 'a job in which nobody has joined yet is left alone' 0
+hn_exits 'a job in which nobody has joined yet is left alone' 0 --local 1 --start-timeout 1s --label none "$waiting" 0 late
 lacks 'nothing is told of it' "$ERR" HN402
 
-hn --local 3 --start-timeout 1s --label none sh -c 'sleep 2'
-exits 'a program that does not use the store is left alone' 0
+hn_exits 'a program that does not use the store is left alone' 0 --local 3 --start-timeout 1s --label none sh -c 'sleep 2'
 lacks 'nothing is told of that either' "$ERR" HN402
 
-hn --local 3 --start-timeout never --label none "$waiting" 1 late
-exits 'never is never' 0
+hn_exits 'never is never' 0 --local 3 --start-timeout never --label none "$waiting" 1 late
 nothing_left 'nothing is left'
 done_testing

@@ -24,8 +24,7 @@ tables() {
 }
 ok 'three tables are shown' wait_for tables
 is 'it is told once' "$(grep -c HN412 "$ERR")" 1
-kill -INT "$PID"
-finish
+finish_by INT
 nothing_left 'nothing is left'
 
 # What the agent of another rank would say: a rank that is not its own, or none.
@@ -38,8 +37,7 @@ for how in 'sleep 1000' 'MASTER_PORT=$MASTER_PORT sleep 1000; :' 'env -u HN_STOR
     }
     ok "$how: the ranks were looked at" wait_for tables
     ok "$how: nothing is told" not told
-    kill -INT "$PID"
-    finish
+    finish_by INT
 done
 
 if /usr/bin/python3 -c 'import torch.distributed' 2>/dev/null; then
@@ -64,8 +62,7 @@ END
     start --local 1 --start-timeout 3s --subst /usr/bin/python3 spawn.py '{port:a}'
     ok 'a PyTorch program that hangs is told' wait_for told
     ok 'by the process that waits' grep -qE 'python3? ?.* \(pid [0-9]+\), started by rank 0 on localhost' "$ERR"
-    kill -INT "$PID"
-    finish
+    finish_by INT
     hn --local --per-node --start-timeout 3s --label none /usr/bin/python3 spawn.py '{port:a}'
     is 'and runs as the warning says' "$RC $(sort "$OUT" | xargs)" '0 0 of 2 1 of 2'
     ok 'without another warning' not told

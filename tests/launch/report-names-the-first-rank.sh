@@ -8,8 +8,7 @@
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
-export XDG_RUNTIME_DIR=$TMP/runtime
-mkdir -m 700 "$XDG_RUNTIME_DIR"
+runtime_dir
 python3 -c 'import json' || skip_all 'needs python3'
 runs=${1-12} seed=${2-20261125}
 RANDOM=$seed

@@ -6,8 +6,7 @@
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
-export XDG_RUNTIME_DIR=$TMP/runtime
-mkdir -m 700 "$XDG_RUNTIME_DIR"
+runtime_dir
 python3 -c 'import json' || skip_all 'needs python3'
 failing=$BUILD/tests/clients/failing
 field() { python3 -c "import json, sys
@@ -21,8 +20,7 @@ folder() { echo "$XDG_STATE_HOME/hnlaunch/runs/$1"; }
 # --- which rank, and when -------------------------------------------------------------------------
 
 names() { # HOW EXIT TEXT: rank 2 is named, before the failure
-    hn --label none --local 4 "$failing" "$1" 2 30 5
-    exits "$1: the run fails as before" "$2"
+    hn_exits "$1: the run fails as before" "$2" --label none --local 4 "$failing" "$1" 2 30 5
     id=$(run_id)
     hn_exits "$1: there is a report" 0 report --json "$id"
     is "$1: rank 2 has diverged first" "$(field "d['rank'], d['host'], d['us'] <= r['failed_us']")" "(2, 'localhost', True)"
@@ -153,8 +151,7 @@ hn report --html page.html "$id"
 has 'also on the page' page.html 'none: kept when a run fails or hangs, or with --trace'
 lacks 'which has no lanes where they would be empty' page.html '<h2>The ranks</h2>'
 ok 'and is well-formed' check_page page.html
-start --trace --local 2 "$BUILD/tests/clients/hanging" sleep 1
-ok 'the ranks of a run with --trace are up' wait_for lines_are "$OUT" 2
+comes_up 'the ranks of a run with --trace are up' 2 start --trace --local 2 "$BUILD/tests/clients/hanging" sleep 1
 id=$(run_id)
 "$HNLAUNCH" report "$id" >early
 has 'while it goes on its traces are still to come' early 'traces: none before the end of the run: kept when it fails or hangs, or with --trace'

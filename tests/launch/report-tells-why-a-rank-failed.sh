@@ -40,8 +40,7 @@ cat >"$TORCHELASTIC_ERROR_FILE" <<'JSON'
 JSON
 exit 1
 EOF
-hn --local 2 --log-dir logs sh ./recorded.sh
-exits 'an uncaught Python exception: 1' 1
+hn_exits 'an uncaught Python exception: 1' 1 --local 2 --log-dir logs sh ./recorded.sh
 has 'its text is shown' "$ERR" 'rank 1 reported: python: ValueError: no shard 12'
 verdict_has 'the last line says why' 'rank 1 on localhost: ValueError: no shard 12  (exit 1)'
 is 'the message above has a title in place of it' "$(grep 'HN502' "$ERR")" 'error[HN502]: a rank failed'
@@ -52,8 +51,7 @@ is 'summary.json has origin, code and rank' "$(json 'd["origin"], d["code"], d["
 is 'and what the rank said' "$(json 'd["failures"][0]["said"]')" 'python: ValueError: no shard 12'
 
 printf 'not { json' >broken
-hn --local 1 sh -c 'cat broken >$TORCHELASTIC_ERROR_FILE; echo words >&2; exit 3'
-exits 'an error file that is no JSON does no harm' 3
+hn_exits 'an error file that is no JSON does no harm' 3 --local 1 sh -c 'cat broken >$TORCHELASTIC_ERROR_FILE; echo words >&2; exit 3'
 has 'the last words are shown then' "$ERR" words
 verdict_has 'and quoted' 'rank 0 on localhost exited with code 3: words  (exit 3)'
 
@@ -118,13 +116,11 @@ is 'of a line that was drawn again and again the end is shown' "$(grep -A 1 'las
 hn --local 1 sh -c 'echo "only on stdout"; exit 3'
 has 'without stderr the end of stdout is shown' "$ERR" '|   only on stdout'
 
-hn --local 2 sh -c '[ $RANK = 1 ] || sleep 60; sleep 0.3; kill -SEGV $$'
-exits 'a fatal signal: 139' 139
+hn_exits 'a fatal signal: 139' 139 --local 2 sh -c '[ $RANK = 1 ] || sleep 60; sleep 0.3; kill -SEGV $$'
 has 'it is named' "$ERR" SIGSEGV
 
 lacks 'its sender is no question' "$ERR" 'did not send'
-hn --local 2 sh -c '[ $RANK = 1 ] || sleep 60; kill -KILL $$'
-exits 'SIGKILL: 137' 137
+hn_exits 'SIGKILL: 137' 137 --local 2 sh -c '[ $RANK = 1 ] || sleep 60; kill -KILL $$'
 told_once 'it came from elsewhere' 'note: hnlaunch did not send SIGKILL, and no out-of-memory kill was counted on localhost'
 hn --local 2 sh -c '[ $RANK = 1 ] || sleep 60; kill -TERM $$'
 ok 'so did SIGTERM' grep -qx '    = note: hnlaunch did not send SIGTERM' "$ERR"

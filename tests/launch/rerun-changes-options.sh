@@ -5,8 +5,7 @@
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
-export XDG_RUNTIME_DIR=$TMP/runtime
-mkdir -m 700 "$XDG_RUNTIME_DIR"
+runtime_dir
 newest() { "$HNLAUNCH" ps --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["runs"][0]["run"])'; }
 line() { sed -n 's/^hnlaunch: once more, in [^:]*: //p' "$ERR"; }
 program='echo "$RANK of $WORLD_SIZE ${FLAVOUR-} ${SIZE-}"'

@@ -26,33 +26,28 @@ is 'the summary has both attempts' "$(decisions)" '1:exit:same hosts:b 2:exit:st
 is 'each decision is an event' "$(grep -c '"ev":"run.decision"' logs/latest/events.ndjson)" 2
 has 'with the number of the attempt and the reason' logs/latest/events.ndjson '"attempt":2,"text":"stop: the same failure twice'
 
-auto sh -c "$(rank_one 'exit 93')"
-exits 'exit 93: no other attempt' 93
+exits 'exit 93: no other attempt' 93 auto sh -c "$(rank_one 'exit 93')"
 has 'that is told' "$ERR" 'no attempt 2: a rank exited with 93: the program wants no other attempt'
 auto --give-up 4 sh -c "$(rank_one 'exit 4')"
 has '--give-up is another code' "$ERR" 'no attempt 2: a rank exited with 4'
 
-auto sh -c "$(ends 2 'kill -SEGV $$')"
-exits 'a host with faults is replaced, and the job ends well' 0
+exits 'a host with faults is replaced, and the job ends well' 0 auto sh -c "$(ends 2 'kill -SEGV $$')"
 has 'not the first time' "$ERR" 'attempt 2: same hosts: the first time on b'
 has 'the second time' "$ERR" 'host out: a second time on b, without progress'
 has 'by a spare host' "$ERR" 'c takes the place of b'
 is 'the third attempt has no decision' "$(decisions)" '1:fault:same hosts:b 2:fault:host out:b 3:-:-:-'
 is 'the host has its event' "$(grep -c '"ev":"node.retired","node":1,"host":"b"' logs/latest/events.ndjson)" 1
 
-auto sh -c "$(rank_one 'kill -SEGV $$')"
-exits 'the same fault on the next host is of the program: its code' 139
+exits 'the same fault on the next host is of the program: its code' 139 auto sh -c "$(rank_one 'kill -SEGV $$')"
 has 'and told so' "$ERR" "no attempt 4: the failure of b came again on c: it is the program's"
 
-auto sh -c "$(ends 1 'kill -KILL $PPID')"
-exits 'an agent that was killed: its host is replaced at once' 0
+exits 'an agent that was killed: its host is replaced at once' 0 auto sh -c "$(ends 1 'kill -KILL $PPID')"
 has 'by a spare host, too' "$ERR" 'host out: b or its agent was lost'
 lacks 'the other host stays' "$ERR" 'the place of a'
 
 mv hosts all
 sed 's/ spare//' all >hosts
-auto --spares 2 sh -c "$(ends 2 '[ $HN_RESTART = 0 ] && kill -BUS $$; kill -KILL $PPID')"
-exits '--spares alone: the job ends well' 0
+exits '--spares alone: the job ends well' 0 auto --spares 2 sh -c "$(ends 2 '[ $HN_RESTART = 0 ] && kill -BUS $$; kill -KILL $PPID')"
 is 'each restart tells how many spare hosts are left' \
     "$(sed -n 's/.*"run.restart".*"spares":\([0-9]*\),.*/\1/p' logs/latest/events.ndjson | xargs)" '2 1'
 auto --nodes 2 --spares auto sh -c "$(ends 1 'kill -KILL $PPID')"
@@ -63,8 +58,7 @@ auto sh -c "$(ends 1 'kill -KILL $PPID')"
 hn report
 has 'report names the host and the one in its place' "$OUT" 'replaced     n1  n12 takes its place'
 head -n 2 all >hosts
-auto --bad-hosts "$PWD/bad" sh -c "$(rank_one 'kill -SEGV $$')"
-exits 'no other host is in the list: 125' 125
+exits 'no other host is in the list: 125' 125 auto --bad-hosts "$PWD/bad" sh -c "$(rank_one 'kill -SEGV $$')"
 has 'with the hosts that were put out, and why' "$ERR" 'warning[HN317]: no host is left to take the place of 1 host that was put out'
 has 'each in a row' "$ERR" '| b: SIGSEGV of rank 1, a second time on b, without progress'
 is 'it is not noted for later runs: no other host has shown whose fault it is' "$(grep -s '"b"' bad)" ''
@@ -74,13 +68,11 @@ full='echo "Traceback (most recent call last):
   File \"a.py\", line 1, in f
 OSError: [Errno 28] No space left on device: '"'%s'"'" >&2; exit 1'
 # shellcheck disable=SC2059
-auto sh -c "$(rank_one "$(printf "$full" /checkpoints/step-7)")"
-exits 'a full file system of nobody in particular: one more try' 1
+exits 'a full file system of nobody in particular: one more try' 1 auto sh -c "$(rank_one "$(printf "$full" /checkpoints/step-7)")"
 has 'and it is named' "$ERR" 'no attempt 3: No space left on device (/checkpoints/step-7): twice, and no host is to blame'
 is 'no host is put out' "$(grep -c 'takes the place' "$ERR")" 0
 # shellcheck disable=SC2059
-auto sh -c "$(ends 1 "$(printf "$full" /tmp/cache/x)")"
-exits 'the /tmp of a node is its own' 0
+exits 'the /tmp of a node is its own' 0 auto sh -c "$(ends 1 "$(printf "$full" /tmp/cache/x)")"
 has 'its host goes' "$ERR" 'host out: what failed belongs to b alone'
 
 # Elsewhere the agents tell. Those of this machine see one file system, unless a node has mounted its own.
@@ -133,15 +125,13 @@ auto --max-restarts 1 sh -c "$(rank_one 'kill -SEGV $$')"
 exits 'at that limit the code is that of the program, also when a host is put out' 139
 lacks 'and no spare host is missed' "$ERR" HN317
 
-auto --timeout 1s sleep 60
-exits 'a limit of time is no failure' 124
+exits 'a limit of time is no failure' 124 auto --timeout 1s sleep 60
 lacks 'and nothing is decided' "$ERR" 'no attempt'
 hn "${nodes[@]}" --max-restarts 1 sh -c "$(ends 1 'exit 7')"
 has 'without it restarts are counted as ever' "$ERR" 'restart 1 of 1: rank 1 on b exited with code 7'
 lacks 'without a list of attempts' logs/latest/summary.json attempts
 
-hn explain restart
-exits 'the table of decisions is printed' 0
+hn_exits 'the table of decisions is printed' 0 explain restart
 is 'each row with what is seen and what is done' "$(grep -c '^  seen:' "$OUT")$(grep -c '^  decision:' "$OUT")" 1010
 hn explain --json restart
 ok 'also as JSON' python3 -c 'import json; r = json.load(open("'"$OUT"'"))["restart"]; assert len(r) == 10 and all(x["seen"] and x["decision"] for x in r)'

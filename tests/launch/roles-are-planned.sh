@@ -16,8 +16,7 @@ plan() { # ARG...
     hn plan $job
 }
 
-plan
-exits 'roles are planned' 0
+exits 'roles are planned' 0 plan
 for row in 'trainer *24 *3 *gpu\[001-003\] *0-23 *0-7' \
     'infer/0 *2 *1 *gpu004 *24-25 *0-7' 'infer/2 *2 *1 *gpu006 *28-29 *0-7' \
     'router *1 *1 *gpu001 *30' 'orch *1 *1 *gpu006 *31'; do
@@ -54,13 +53,10 @@ ok 'but for what a role says' grep -qE '^b +4 +2 ' "$OUT"
 hn plan -w 'n[1-4]:2' --role a --nodes 2 --world w true : --role b --world w true
 is 'roles of one world are numbered together' "$(grep -E '^[ab] ' "$OUT" | xargs)" 'a 8 2 n[1-2] 0-3 b 8 2 n[3-4] 4-7'
 
-hn plan -w n[1-2] --role a --nodes 3 true : --role b --nodes 2 true
-exits 'too few nodes' 69
+hn_exits 'too few nodes' 69 plan -w n[1-2] --role a --nodes 3 true : --role b --nodes 2 true
 has 'the sum is told' "$ERR" 'error[HN315]: the roles ask for 5 nodes, there are 2'
 has 'role by role' "$ERR" 'b            --nodes 2'
-hn plan -w n1:4 --role a true : --role b --on a --gpus-per-rank 1 true
-exits 'a GPU asked for twice' 69
+hn_exits 'a GPU asked for twice' 69 plan -w n1:4 --role a true : --role b --on a --gpus-per-rank 1 true
 has 'both roles are named' "$ERR" 'error[HN316]: role `b` asks for GPUs of n1 that role `a` has'
-hn plan -w n1:4 --role a true : --role b --on a --share-gpus true
-exits 'unless it is shared' 0
+hn_exits 'unless it is shared' 0 plan -w n1:4 --role a true : --role b --on a --share-gpus true
 done_testing

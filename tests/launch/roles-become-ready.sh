@@ -40,8 +40,7 @@ exits 'a server that is ready late' 0
 is 'is asked until its status is good' "$(ready 700)" 'web 0 0 localhost ok'
 
 port=$(free_port)
-job --role web --nodes 1 -n 1 --ready http:/health -x HN_PORT_HTTP="$port" python3 server.py 127.0.0.1 "$port"
-exits 'a port by its name' 0
+exits 'a port by its name' 0 job --role web --nodes 1 -n 1 --ready http:/health -x HN_PORT_HTTP="$port" python3 server.py 127.0.0.1 "$port"
 is 'is that of the rank' "$(ready 700)" 'web 0 0 localhost ok'
 for command in '' plan; do
     # shellcheck disable=SC2086
@@ -57,8 +56,7 @@ has 'is told by the agent' "$ERR" '--ready asks the port `grpc`, and this rank h
 
 if [ -e /proc/net/if_inet6 ] && grep -q '^00000000000000000000000000000001 ' /proc/net/if_inet6; then
     port=$(free_port)
-    job --role web --nodes 1 -n 1 --ready "http:$port/health" python3 server.py ::1 "$port"
-    exits 'a server at ::1 alone' 0
+    exits 'a server at ::1 alone' 0 job --role web --nodes 1 -n 1 --ready "http:$port/health" python3 server.py ::1 "$port"
     is 'is found there' "$(ready)" 'web 0 0 localhost ok'
 else
     skip 'a server at ::1 alone' 'no IPv6'
@@ -86,9 +84,8 @@ r 1 2 127.0.0.1 ok
 s 0 4 localhost ok'
 
 # The rank that writes the line is not the first of its replica; stdout and stderr, colours, no output on the terminal.
-job --show 0 --role a --nodes 1 --replicas 2 -n 2 --ready 'line:^INFO: (up|ready)$' \
+exits 'a line of any rank of a replica' 0 job --show 0 --role a --nodes 1 --replicas 2 -n 2 --ready 'line:^INFO: (up|ready)$' \
     sh -c '[ $RANK = 0 ] || { sleep 0.3; printf "\033[32mINFO\033[0m: up\n" >&2; }; sleep 0.5'
-exits 'a line of any rank of a replica' 0
 is 'makes the replica ready' "$(ready 200)" 'a 0 0 localhost ok
 a 1 2 127.0.0.1 ok'
 job --role a --nodes 1 -n 1 --ready line:never sh -c 'echo ever; sleep 0.2' : --role b --on a --ready tcp:1 sleep 0.2
@@ -130,18 +127,15 @@ else
 fi
 
 refused() { # VALUE TEXT
-    hn plan "${hosts[@]}" --role a --ready "$1" true
-    exits "--ready $1 is refused" 64
+    hn_exits "--ready $1 is refused" 64 plan "${hosts[@]}" --role a --ready "$1" true
     has 'with the right form' "$ERR" "error[HN703]: --ready $2"
 }
 refused soon 'must be start, tcp:PORT, http:PATH, file:PATH, key:NAME or line:REGEX, got `soon`'
 refused tcp:99999 'tcp: needs a port, 1 to 65535 or a name, such as tcp:8000 or tcp:http'
 refused http:health 'http: needs a path, or a port and a path, such as http:/health'
 refused 'line:(a' 'line: needs an extended regular expression, as for grep -E, got `(a`'
-hn plan "${hosts[@]}" --role a --ready http:/ --ready-timeout soon true
-exits 'a wrong time is refused' 64
-hn plan "${hosts[@]}" --role a --ready-timeout 1m true
-exits 'a time without --ready is refused' 64
+hn_exits 'a wrong time is refused' 64 plan "${hosts[@]}" --role a --ready http:/ --ready-timeout soon true
+hn_exits 'a time without --ready is refused' 64 plan "${hosts[@]}" --role a --ready-timeout 1m true
 has 'with what is missing' "$ERR" 'error[HN729]: role `a`: --ready-timeout, but the role is ready with its start'
 hn plan "${hosts[@]}" --role a --per-node --ready key:x true
 has 'a process of --per-node has no key' "$ERR" 'error[HN729]: role `a`: --ready key: and --per-node exclude each other'

@@ -85,13 +85,11 @@ role.starts c role c: b is ready'
 hn "${hosts[@]}" --detach --role a --nodes 1 -n 1 --ready "file:$TMP/go2" sh -c "$await; sleep 1" "$TMP/go2" : --role b --nodes 1 -n 1 --after a true
 exits 'a run is detached while a role waits' 0
 touch "$TMP/go2"
-hn wait "$(cat "$OUT")"
-exits 'and the role starts afterwards' 0
+hn_exits 'and the role starts afterwards' 0 wait "$(cat "$OUT")"
 
 # --- who waits, in other commands ---
 
-export XDG_RUNTIME_DIR=$TMP/runtime
-mkdir -m 700 "$XDG_RUNTIME_DIR"
+runtime_dir
 start "${hosts[@]}" --role a --nodes 1 -n 1 --ready "file:$TMP/go3" sh -c 'echo up; sleep 600' : --role b --nodes 1 -n 1 --after a sleep 600 : --role c --nodes 1 -n 1 --after b,a sleep 600
 wait_for count_is up 1
 "$HNLAUNCH" ps >shown 2>&1
@@ -106,8 +104,7 @@ is '... and its JSON' "$(python3 -c 'import json; print([w["role"] for w in json
 touch "$TMP/go3"
 waits_none() { "$HNLAUNCH" ps >shown 2>&1 && grep -q ' running ' shown && ! grep -q waits shown; }
 ok 'until none does' wait_for waits_none
-kill -INT "$PID"
-finish
+finish_by INT
 
 # --- ends ---
 
@@ -142,8 +139,7 @@ exits 'a helper that another role needs must not end' 1
 has 'which has a message' "$ERR" 'error[HN730]: a role has ended that others need'
 verdict_has 'and a reason' 'failed after' 'role s, rank 0 on localhost ended with 0, but role m needs it'
 
-hn "${hosts[@]}" --main m --role s --nodes 1 -n 1 sh -c 'exit 5' : --role m --after s --nodes 1 -n 1 sleep 600
-exits 'nor fail' 5
+hn_exits 'nor fail' 5 "${hosts[@]}" --main m --role s --nodes 1 -n 1 sh -c 'exit 5' : --role m --after s --nodes 1 -n 1 sleep 600
 verdict_has 'it is the cause' 'failed after' 'role s, rank 0 on localhost exited with code 5'
 
 hn "${hosts[@]}" --on-failure continue --role s --nodes 1 -n 1 sh -c 'exit 5' : --role m --after s --nodes 1 -n 1 sh -c 'sleep 0.5; echo m ended'
@@ -168,8 +164,7 @@ for on in --nodes\ 1 --on\ a; do
     exits "a role that cannot be started, another waits with $on" 127
     verdict_has 'is the cause' 'failed after' "localhost: cannot find 'no-such-program' in PATH"
 done
-hn "${hosts[@]}" --timeout 20s --role a --nodes 1 --drain 60s no-such-program : --role b --nodes 1 sleep 600
-exits 'and has no drain' 127
+hn_exits 'and has no drain' 127 "${hosts[@]}" --timeout 20s --role a --nodes 1 --drain 60s no-such-program : --role b --nodes 1 sleep 600
 hn "${hosts[@]}" --timeout 20s --role a --nodes 1 --drain 60s no-such-program : --role b --after a --on a sleep 600
 exits 'nor on a node where another waits' 127
 for second in no-such-program sleep; do
@@ -182,17 +177,14 @@ done
 
 start "${hosts[@]}" --role a --nodes 1 -n 1 --drain 60s sh -c 'echo up; sleep 600' : --role b --nodes 1 -n 1 --after a sleep 600
 wait_for count_is up 1
-kill -INT "$PID"
-finish
-exits 'Ctrl-C does not wait for a drain' 130
+exits 'Ctrl-C does not wait for a drain' 130 finish_by INT
 
 # --- mistakes ---
 
 refused() { # DESCRIPTION TEXT ARGUMENT...
     local what=$1 text=$2
     shift 2
-    hn -w localhost:2,127.0.0.1:2,127.0.0.2:2 --ppn 1 "$@"
-    exits "$what" 64
+    hn_exits "$what" 64 -w localhost:2,127.0.0.1:2,127.0.0.2:2 --ppn 1 "$@"
     has 'which is told' "$ERR" "$text"
 }
 refused 'roles that wait for each other' 'error[HN728]: roles wait for each other: a --after b --after a' --role a -n 1 --after b true : --role b -n 1 --after a true
@@ -205,15 +197,13 @@ refused '--main of a role that may end' 'error[HN729]: role `a`: --ends ok, but 
 refused '--main without roles' 'error[HN729]: --main: the job has no roles' --main a true
 refused '--linger without --main' 'error[HN729]: --linger: there is no --main' --linger 1s --role a -n 1 true : --role b -n 1 true
 refused '--ends-with rank0' 'error[HN729]: --ends-with rank0: each role has a rank 0' --ends-with rank0 --role a -n 1 true : --role b -n 1 true
-hn -w localhost:2,127.0.0.1:2 --role a -n 1 true : --role b -n 1 --after ' a ' true
-exits 'blanks around names are fine' 0
+hn_exits 'blanks around names are fine' 0 -w localhost:2,127.0.0.1:2 --role a -n 1 true : --role b -n 1 --after ' a ' true
 refused 'two names without a comma' '--after needs names of roles, ROLE[,ROLE...], got `a c`' --role a -n 1 true : --role b -n 1 --after 'a c' true
 refused 'names that are none' '--after needs names of roles, ROLE[,ROLE...], got `a,`' --role a -n 1 true : --role b -n 1 --after a, true
 
 # --- the plan ---
 
-hn plan "${hosts[@]}" --main b --role a --nodes 1 true : --role b --after a --nodes 1 true
-exits 'a plan' 0
+hn_exits 'a plan' 0 plan "${hosts[@]}" --main b --role a --nodes 1 true : --role b --after a --nodes 1 true
 has 'has the order' "$OUT" 'AFTER'
 hn plan --json "${hosts[@]}" --main b --role a --nodes 1 true : --role b --after a --nodes 1 true
 is 'in JSON, too' "$(python3 -c 'import json, sys; print([(r["name"], r["after"], r["main"]) for r in json.load(sys.stdin)["roles"]])' <"$OUT")" \

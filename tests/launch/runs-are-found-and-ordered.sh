@@ -5,8 +5,7 @@
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
-export XDG_RUNTIME_DIR=$TMP/runtime
-mkdir -m 700 "$XDG_RUNTIME_DIR"
+runtime_dir
 RUNS=$XDG_STATE_HOME/hnlaunch/runs
 ps_field() { "$HNLAUNCH" ps --json | python3 -c "import json, sys
 runs = json.load(sys.stdin)['runs']
@@ -39,8 +38,7 @@ hn --local 1 ./no-such-program
 is 'a launch that started no rank leaves a record of its failure or none' "$(ls "$RUNS" | wc -l)" "$(ps_field 'len(runs)')"
 
 # --- a run that goes on -----------------------------------------------------------------------
-start --local 2 --label none sh -c 'trap "echo caught" USR1; echo up; while :; do sleep 0.1; done'
-ok 'two ranks run' wait_for lines_are "$OUT" 2
+comes_up 'two ranks run' 2 start --local 2 --label none sh -c 'trap "echo caught" USR1; echo up; while :; do sleep 0.1; done'
 id=$(newest)
 hn_of() { "$HNLAUNCH" "$@" >"$TMP/of.out" 2>"$TMP/of.err"; RC_OF=$?; }
 hn_of ps
@@ -84,8 +82,7 @@ waiting=$!
 hn_of stop "$id"
 is 'stop waits for the end' "$RC_OF" 0
 matches 'and shows the verdict' "$TMP/of.err" "run $id: stopped after .*: hnlaunch stop \\(pid [0-9]+\\)  \\(exit 143\\)"
-finish
-exits 'the run was stopped' 143
+exits 'the run was stopped' 143 finish
 wait $waiting
 is 'wait exits with its code' $? 143
 hn_of ps
@@ -97,25 +94,21 @@ is 'a run that has ended cannot be stopped' "$RC_OF" 69
 matches 'the message has its verdict' "$TMP/of.err" "error\[HN802\]: run $id has ended: stopped after"
 
 # --- a signal that ends it ---
-start --local 2 sh -c 'echo up; exec sleep 600'
-ok 'two ranks run' wait_for lines_are "$OUT" 2
+comes_up 'two ranks run' 2 start --local 2 sh -c 'echo up; exec sleep 600'
 hn_of signal "$(newest)" USR1
-finish
-exits 'a signal ends the ranks' 138
+exits 'a signal ends the ranks' 138 finish
 ok 'the last line names the order' grep -qE '^hnlaunch: failed after .* was killed by SIGUSR1 .*; hnlaunch signal sent SIGUSR1 [0-9.]+m?s before  \(exit 138\)$' "$ERR"
 lacks 'and no note looks for another sender' "$ERR" 'did not send'
 hn_of report "$(newest)"
 matches 'so does the report, at its time' "$TMP/of.out" '^ +[0-9.]+m?s +signal +hnlaunch signal \(pid [0-9]+\) sent SIGUSR1$'
 
-start --local 1 sh -c 'trap "" TERM; echo up; while :; do sleep 0.1; done'
-ok 'a rank that ignores TERM runs' wait_for lines_are "$OUT" 1
+comes_up 'a rank that ignores TERM runs' 1 start --local 1 sh -c 'trap "" TERM; echo up; while :; do sleep 0.1; done'
 hn_of stop --grace 100ms "$(newest)"
 finish
 has 'stop --grace replaces the grace time' "$ERR" '1 rank had to be killed'
 
 # --- a run whose hnlaunch is killed -----------------------------------------------------------
-start --local 1 sh -c 'echo up; exec sleep 600'
-ok 'a rank runs' wait_for lines_are "$OUT" 1
+comes_up 'a rank runs' 1 start --local 1 sh -c 'echo up; exec sleep 600'
 id=$(newest)
 "$HNLAUNCH" wait "$id" >/dev/null 2>"$TMP/wait.err" &
 waiting=$!
@@ -207,14 +200,12 @@ is 'wait knows its end' $?:"$(grep -c 'exited with code 4' "$TMP/wait.err")" 4:1
 is 'also in --log-dir' $? 0
 hn logs "$id"
 has 'its output is there' "$OUT" result
-start --local 1 sh -c 'echo up; exec sleep 600' "$(seq 1 20000)"
-ok 'a rank with a long command line runs' wait_for lines_are "$OUT" 1
+comes_up 'a rank with a long command line runs' 1 start --local 1 sh -c 'echo up; exec sleep 600' "$(seq 1 20000)"
 ok 'ps shows it' wait_for runs_is running
 hn_of stop "$(newest)"
 is 'and it can be stopped' "$RC_OF" 0
 finish
-start --local 1 sh -c 'echo up; exec sleep 600'
-ok 'a rank runs again' wait_for lines_are "$OUT" 1
+comes_up 'a rank runs again' 1 start --local 1 sh -c 'echo up; exec sleep 600'
 id=$(newest)
 is 'connections that ask nothing, or half of it, keep nobody out' "$(python3 - "$XDG_RUNTIME_DIR/hnlaunch/$id.sock" "$HNLAUNCH" <<'END'
 import json, socket, subprocess, sys
@@ -239,8 +230,7 @@ is 'when they are gone it can be stopped' "$RC_OF" 0
 finish
 
 # --- a run that does not answer ---------------------------------------------------------------
-start --local 1 sh -c 'echo up; exec sleep 600'
-ok 'a rank runs once more' wait_for lines_are "$OUT" 1
+comes_up 'a rank runs once more' 1 start --local 1 sh -c 'echo up; exec sleep 600'
 id=$(newest)
 kill -STOP "$PID"
 hn_of ps
@@ -262,8 +252,7 @@ runs = json.loads(subprocess.run([sys.argv[2], "ps", "--json"], stdout=subproces
 assert [r["state"] for r in runs if r["run"] == sys.argv[3]] == ["silent"], runs
 END
 kill -CONT "$PID"
-kill -TERM "$PID"
-finish
+finish_by TERM
 cp -r "$RUNS/$id" "$TMP/copy"
 
 # --- what cannot be done ----------------------------------------------------------------------
@@ -316,8 +305,7 @@ for command in stop wait; do
     is "$command: none goes on" "$RC_OF" 66
     matches "$command: which is told, with the newest runs" "$TMP/of.err" 'error\[HN801\]: none of your runs goes on here'
 done
-start --local 1 sh -c 'echo up; exec sleep 600'
-ok 'one run goes on' wait_for lines_are "$OUT" 1
+comes_up 'one run goes on' 1 start --local 1 sh -c 'echo up; exec sleep 600'
 id=$(newest)
 hn_of why
 is 'why names the run that it has chosen' "$(head -n 1 "$TMP/of.err")" "hnlaunch: run $id: sh -c 'echo up; exec sleep 600'"
@@ -435,11 +423,9 @@ run env XDG_STATE_HOME="$TMP/file" "$HNLAUNCH" --local 2 --label none echo fine
 exits 'the folder cannot be made: the exit code is the same' 0
 matches 'a warning tells' "$ERR" "warning\[HN805\]: the records of this run are incomplete: cannot make $TMP/file/hnlaunch: Not a directory"
 is 'the output is shown' "$(xargs <"$OUT")" 'fine fine'
-run env -u HOME -u XDG_STATE_HOME "$HNLAUNCH" --local 1 true
-exits 'without a home' 0
+exits 'without a home' 0 run env -u HOME -u XDG_STATE_HOME "$HNLAUNCH" --local 1 true
 lacks 'nothing is recorded, and nothing is said' "$ERR" 'warning'
-run env XDG_RUNTIME_DIR="$TMP/none" "$HNLAUNCH" --local 1 true
-exits 'without a runtime folder' 0
+exits 'without a runtime folder' 0 run env XDG_RUNTIME_DIR="$TMP/none" "$HNLAUNCH" --local 1 true
 mkdir -m 755 "$TMP/foreign"
 if chown 65534 "$TMP/foreign" 2>/dev/null; then
     run env XDG_RUNTIME_DIR="$TMP/foreign" "$HNLAUNCH" --local 1 true
@@ -450,8 +436,7 @@ else
 fi
 mkdir -m 700 "$TMP/taken"
 : >"$TMP/taken/hnlaunch"
-run env XDG_RUNTIME_DIR="$TMP/taken" "$HNLAUNCH" --local 1 true
-exits 'no socket can be made: the run goes on' 0
+exits 'no socket can be made: the run goes on' 0 run env XDG_RUNTIME_DIR="$TMP/taken" "$HNLAUNCH" --local 1 true
 matches 'which a warning tells' "$ERR" "warning\[HN806\]: hnlaunch ps and stop cannot see this run: $TMP/taken/hnlaunch is not a folder"
 if [[ $(id -u) == 0 ]]; then
     mkdir -m 700 "$TMP/taken2" "$TMP/taken2/hnlaunch"
@@ -482,8 +467,7 @@ END
 full=$TMP/full
 mkdir "$full"
 if mount -t tmpfs -o size=200k none "$full" 2>/dev/null; then
-    run env XDG_STATE_HOME="$full" "$HNLAUNCH" --local 1 sh -c 'seq 100000'
-    exits 'a full disk: the exit code is the same' 0
+    exits 'a full disk: the exit code is the same' 0 run env XDG_STATE_HOME="$full" "$HNLAUNCH" --local 1 sh -c 'seq 100000'
     is 'the output is shown in full' "$(tail -n 1 "$OUT")" 100000
     matches 'and a warning tells' "$ERR" 'warning\[HN805\]: .*cannot write .*/output: No space left on device'
     is 'its end is recorded all the same' "$(XDG_STATE_HOME=$full "$HNLAUNCH" ps 2>&1 | grep -c ' finished ')" 1
@@ -500,8 +484,7 @@ if dd if=/dev/zero of="$TMP/disk" bs=1M count=0 seek=16 2>/dev/null && mkfs.ext4
     ok 'a disk that does not answer: the run ends all the same' wait_for grep -q 'finished: 2 ranks exited 0' "$ERR"
     matches 'and a warning tells' "$ERR" 'warning\[HN805\]: .* is too slow'
     fsfreeze --unfreeze "$full"
-    finish
-    exits 'the exit code is the same' 0
+    exits 'the exit code is the same' 0 finish
     is 'so is the output' "$(xargs <"$OUT")" 'fine fine'
     ok 'the disk is left' wait_for umount "$full"
 else
