@@ -10,8 +10,7 @@ command -v tmux >/dev/null || skip_all 'needs tmux'
 
 # shellcheck source=tests/lib/tmux.sh
 . "$ROOT/tests/lib/tmux.sh"
-export XDG_RUNTIME_DIR=$TMP/runtime
-mkdir -m 700 "$XDG_RUNTIME_DIR"
+runtime_dir
 cat >of_tqdm.py <<'END'
 import os
 import time

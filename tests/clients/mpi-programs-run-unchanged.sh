@@ -28,11 +28,9 @@ check() { # NAME PROGRAM ENV-ARG...
     is "$name: one rank is a world, too" "$RC $(cat "$OUT")" '0 1 ranks met, 1 to 1 on a node'
     hn --local 3 --label none --mpi none "$@" "$program"
     is "$name: with --mpi none each is alone" "$RC $(sort -u "$OUT")" '0 1 ranks met, 1 to 1 on a node'
-    hn --local 3 "$@" "$program" abort 17
-    exits "$name: the code of MPI_Abort() is the exit code" 17
+    hn_exits "$name: the code of MPI_Abort() is the exit code" 17 --local 3 "$@" "$program" abort 17
     has "$name: and its rank is named" "$ERR" ': rank 2 on localhost aborted the job: MPI_Abort() with code 17'
-    hn --local 3 "$@" "$program" leave
-    exits "$name: a rank that leaves is a failure" 1
+    hn_exits "$name: a rank that leaves is a failure" 1 --local 3 "$@" "$program" leave
     has "$name: and is named" "$ERR" 'error[HN406]: a rank left without MPI_Finalize()'
     hn --local 3 --label none "$@" "$program" names
     is "$name: a published name is found" "$(cat "$OUT")" 'the name was found'
@@ -70,8 +68,7 @@ if have mpich5 && "$home/bin/mpicc" -o check5 "$sources/mpi_check.c"; then
     is 'MPICH: two programs of a script' "$RC $(uniq -c "$OUT" | xargs)" '0 2 2 ranks met, 2 to 2 on a node'
     hn --local 4 --label none --mpi pmi-port ./check5
     is 'MPICH: four ranks meet at a port' "$RC $(cat "$OUT")" '0 4 ranks met, 4 to 4 on a node'
-    hn --local 3 --mpi pmi-port ./check5 abort 17
-    exits 'MPICH: and the code of MPI_Abort() is the exit code' 17
+    hn_exits 'MPICH: and the code of MPI_Abort() is the exit code' 17 --local 3 --mpi pmi-port ./check5 abort 17
     hn --local 2 --label none ./check5 spawn
     is 'MPICH: MPI_Comm_spawn() returns an error' "$RC $(cat "$OUT")" '0 spawn was refused'
     # Without NOLOCAL the ranks of a node meet in shared memory first.
@@ -80,8 +77,7 @@ if have mpich5 && "$home/bin/mpicc" -o check5 "$sources/mpi_check.c"; then
     ok 'MPICH: ranks that wait in MPI_Init() are told' wait_for grep -q 'HN404.*ranks 0-1,3 wait in barrier `PMI` for' "$ERR"
     has 'MPICH: with the rank that has not come' "$ERR" 'rank 2 on localhost has not come'
     touch go
-    finish
-    exits 'MPICH: when it comes the job goes on' 0
+    exits 'MPICH: when it comes the job goes on' 0 finish
     cat >sum.py <<'END'
 from mpi4py import MPI
 world = MPI.COMM_WORLD
@@ -101,10 +97,8 @@ END
     start --local 3 "$home/bin/python" raises.py
     ok 'mpi4py: a rank that raises while the others wait for it is told' \
         wait_for grep -q 'HN504.*rank 1 on localhost waits in MPI_Finalize() for .* after ValueError: sample 17' "$ERR"
-    kill "$PID"
-    finish
-    hn --local 3 "$home/bin/python" -m mpi4py raises.py
-    exits 'mpi4py: with -m mpi4py it ends the job' 1
+    finish_by TERM
+    hn_exits 'mpi4py: with -m mpi4py it ends the job' 1 --local 3 "$home/bin/python" -m mpi4py raises.py
     verdict_has 'mpi4py: and gives the reason' 'rank 1 on localhost aborted the job' ': ValueError: sample 17 has no label'
     page
     if [[ ${MPI_TESTS-} == long ]]; then
@@ -141,8 +135,7 @@ if have pmi2 && cc -o pmi2 "$sources/pmi2_check.c" -I"$home/usr/include" -L"$hom
         hn --local 3 --label none --mpi "$kind" -x "LD_LIBRARY_PATH=$home/$libs" ./pmi2
         is "PMI-2 of Slurm's client with --mpi $kind" "$RC $(cat "$OUT")" '0 3 ranks met, here'
     done
-    hn --local 3 --mpi pmi1 -x "LD_LIBRARY_PATH=$home/$libs" ./pmi2
-    exits 'is refused with --mpi pmi1' 1
+    hn_exits 'is refused with --mpi pmi1' 1 --local 3 --mpi pmi1 -x "LD_LIBRARY_PATH=$home/$libs" ./pmi2
 else
     skip "Slurm's PMI-2" "cannot fetch it: $(tail -n 1 "$TMP/kit.log")"
 fi

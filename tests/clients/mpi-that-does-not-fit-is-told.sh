@@ -40,8 +40,7 @@ until_told() { # LINE CODE OPTION...
     start -x 'OPAL_*' --oversubscribe --local 2 --label none "$@"
     ok "it is seen: $line" wait_for grep -q "$line" "$ERR"
     : >stop
-    finish
-    exits 'the end' "$code"
+    exits 'the end' "$code" finish
 }
 
 until_told 'rank 0 has loaded .*/libmpi.so.40' 78 -v "$python" rank.py init "$open_mpi"
@@ -84,24 +83,17 @@ if os.environ.get("ONLY", os.environ.get("RANK")) == os.environ.get("RANK"):
     library.MPI_Finalize()
 END
 moment() { hn -x 'OPAL_*' --oversubscribe --local 3 --label none "$@"; }
-moment "$python" moment.py "$open_mpi"
-exits 'Open MPI for a moment in each rank: the job fails' 78
+exits 'Open MPI for a moment in each rank: the job fails' 78 moment "$python" moment.py "$open_mpi"
 ok 'with the way that fits' grep -qE '^hnlaunch: failed after .*: ranks [01] and [12] were each a world of one: their MPI .Open MPI. needs --mpi pmix' "$ERR"
-moment sh -c "ulimit -c 0; '$python' moment.py '$open_mpi' below; true"
-exits 'two processes below it, too' 78
-moment --mpi pmix env -u PMIX_RANK -u PMIX_NAMESPACE "$python" moment.py "$open_mpi"
-exits 'or with an environment that hides hnlaunch' 78
+exits 'two processes below it, too' 78 moment sh -c "ulimit -c 0; '$python' moment.py '$open_mpi' below; true"
+exits 'or with an environment that hides hnlaunch' 78 moment --mpi pmix env -u PMIX_RANK -u PMIX_NAMESPACE "$python" moment.py "$open_mpi"
 has 'which is told' "$ERR" 'the variables PMIX_* of hnlaunch did not reach their MPI (Open MPI)'
-moment env -u PMI_FD -u PMI_RANK -u PMI_SIZE "$python" moment.py "$mpich"
-exits 'MPICH, likewise' 78
+exits 'MPICH, likewise' 78 moment env -u PMI_FD -u PMI_RANK -u PMI_SIZE "$python" moment.py "$mpich"
 has 'it is told, too' "$ERR" "the variables PMI_* of hnlaunch did not reach their MPI (MPICH's ABI)"
-moment --mpi pmix "$python" moment.py "$open_mpi"
-exits 'so does PMIx for Open MPI' 0
-moment -x ONLY=1 "$python" moment.py "$open_mpi"
-exits 'one rank alone is no failure' 0
+exits 'so does PMIx for Open MPI' 0 moment --mpi pmix "$python" moment.py "$open_mpi"
+exits 'one rank alone is no failure' 0 moment -x ONLY=1 "$python" moment.py "$open_mpi"
 for library in "$open_mpi" "$mpich"; do
-    moment --mpi none "$python" moment.py "$library"
-    exits 'nor are all with --mpi none' 0
+    exits 'nor are all with --mpi none' 0 moment --mpi none "$python" moment.py "$library"
     lacks 'and no word of it' "$ERR" '[HN'
 done
 

@@ -18,8 +18,7 @@ run gcc -O1 -o blacs "$ROOT/tests/clients/mpi/blacs_sum.c" "$LIBRARIES"/libscala
     -Wl,--as-needed -Wl,-rpath-link,"$LIBRARIES"
 exits 'a program of BLACS: it is linked' 0
 is 'without MPI' "$(readelf -d blacs | grep -c 'NEEDED.*libmpi')" 0
-hn "${OPENMPI[@]}" --local 4 ./blacs
-exits 'it runs' 0
+hn_exits 'it runs' 0 "${OPENMPI[@]}" --local 4 ./blacs
 is 'and its processes find each other' "$(sort "$OUT")" "$(printf '%s 4 6\n' 0 1 2 3)"
 lacks 'one MPI: no word of two' "$ERR" HN245
 
@@ -36,11 +35,9 @@ is "and prints what PETSc's tests expect" "$(cat "$OUT")" "$(cat "$TUTORIALS/out
 
 # Debian's own Python has mpi4py of Open MPI: a script does not show it.
 if /usr/bin/python3 -c 'import mpi4py.MPI' 2>"$TMP/why"; then
-    hn "${OPENMPI[@]}" --mpi pmix --local 3 /usr/bin/python3 -m mpi4py.bench helloworld
-    exits 'mpi4py runs with --mpi pmix' 0
+    hn_exits 'mpi4py runs with --mpi pmix' 0 "${OPENMPI[@]}" --mpi pmix --local 3 /usr/bin/python3 -m mpi4py.bench helloworld
     is 'in one world' "$(cut -d, -f1 "$OUT" | sort)" "$(printf 'Hello, World! I am process %s of 3\n' 0 1 2 | cut -d, -f1)"
-    hn "${OPENMPI[@]}" --mpi pmix --local 3 /usr/bin/python3 -m mpi4py.bench ringtest -n 65536
-    exits 'its messages go round' 0
+    hn_exits 'its messages go round' 0 "${OPENMPI[@]}" --mpi pmix --local 3 /usr/bin/python3 -m mpi4py.bench ringtest -n 65536
     has 'and are measured' "$OUT" 'time for 1 loops'
 else
     skip 'mpi4py of Debian' "$(tail -n 1 "$TMP/why")"
@@ -50,8 +47,7 @@ fi
 challenge() { # RANKS SIZE
     sed "s/^1000 /$2 /; s/^2 \(.*[PQ]s\)/1 \1/; s/^1 \(.*Qs\)/$1 \1/" "$KIT"/openmpi-programs/usr/share/doc/hpcc/examples/_hpccinf.txt >hpccinf.txt
     rm -f hpccoutf.txt
-    hn "${OPENMPI[@]}" --local "$1" "$KIT/openmpi-programs/usr/bin/hpcc"
-    exits "HPC Challenge on $1 ranks: it ends well" 0
+    hn_exits "HPC Challenge on $1 ranks: it ends well" 0 "${OPENMPI[@]}" --local "$1" "$KIT/openmpi-programs/usr/bin/hpcc"
     is 'with the right number of processes' "$(awk -F= '$1 == "CommWorldProcs" { print $2 }' hpccoutf.txt)" "$1"
     is 'and success' "$(awk -F= '$1 == "Success" { print $2 }' hpccoutf.txt)" 1
     is 'no check failed' "$(grep -c FAILED hpccoutf.txt)" 0

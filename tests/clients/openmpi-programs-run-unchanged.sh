@@ -20,8 +20,7 @@ remains() { find /dev/shm /tmp -maxdepth 1 -user "$(id -un)" \( -name 'vader_seg
 nothing_stays() { [[ -z $(remains | comm -12 - left) ]]; }
 for version in 4 4.1 5; do
     openmpi $version
-    hn "${OPENMPI[@]}" --local 4 --label none ./hello
-    exits "Open MPI $version: four ranks" 0
+    hn_exits "Open MPI $version: four ranks" 0 "${OPENMPI[@]}" --local 4 --label none ./hello
     ok "Open MPI $version: one world that shares memory" hello_is 4 4
     lacks "Open MPI $version: no word of lone ranks" "$ERR" HN407
     gcc -O1 -o check "$ROOT/tests/clients/mpi/mpi_check.c" "${BUILD_ARGS[@]}"
@@ -44,8 +43,7 @@ for version in 4 4.1 5; do
         hn -v "${OPENMPI[@]}" --mpi pmi1 -w localhost:2,127.0.0.1:2 --label none ./hello
         ok "Open MPI $version: on two nodes, two ranks of a node share memory" hello_is 4 2
         lacks "Open MPI $version: no libpmix is loaded" "$ERR" 'PMIx is served'
-        hn "${OPENMPI[@]}" --mpi pmi1 --local 3 ./hello abort 42
-        exits "Open MPI $version: the code of its MPI_Abort() is the exit code" 42
+        hn_exits "Open MPI $version: the code of its MPI_Abort() is the exit code" 42 "${OPENMPI[@]}" --mpi pmi1 --local 3 ./hello abort 42
         verdict_has "Open MPI $version: the rank is named, also with --mpi pmi1" 'rank 2' 'aborted the job'
         hn "${OPENMPI[@]}" --mpi pmi1 --local 2 --max-restarts 1 --label none sh -c '[ "$HN_RESTART" = 1 ] || exit 7; exec ./hello'
         ok "Open MPI $version: a restart has a new world, also with --mpi pmi1" hello_is 2 2
@@ -62,17 +60,14 @@ for version in 4 4.1 5; do
         remains >before
         start "${OPENMPI[@]}" --mpi pmi1 --local 3 --label none ./hello sleep
         ok "Open MPI $version: three ranks sleep, also with --mpi pmi1" wait_for lines_are "$OUT" 3
-        kill -KILL "$PID"
-        finish
+        finish_by KILL
         ok "Open MPI $version: hnlaunch was killed, and all ended, also with --mpi pmi1" wait_for no_process
         remains | comm -13 before - >left
         ok "Open MPI $version: no memory or folder of them stays, also with --mpi pmi1" wait_for nothing_stays
     fi
-    hn "${OPENMPI[@]}" --local 3 ./hello abort 42
-    exits "Open MPI $version: MPI_Abort's code is the exit code" 42
+    hn_exits "Open MPI $version: MPI_Abort's code is the exit code" 42 "${OPENMPI[@]}" --local 3 ./hello abort 42
     verdict_has "Open MPI $version: the rank is named" 'rank 2' 'aborted the job'
-    hn "${OPENMPI[@]}" --local 3 ./hello leave
-    exits "Open MPI $version: a rank that leaves without MPI_Finalize() is a failure" 1
+    hn_exits "Open MPI $version: a rank that leaves without MPI_Finalize() is a failure" 1 "${OPENMPI[@]}" --local 3 ./hello leave
     verdict_has "Open MPI $version: it is named" 'rank 2' 'without MPI_Finalize()'
     start "${OPENMPI[@]}" --mpi pmix -w localhost:2,127.0.0.1:2 --wait-warn 1s --label none \
         sh -c 'until [ "$HN_RANK" != 2 ] || [ -e go ]; do sleep 0.1; done; exec ./hello'
@@ -98,10 +93,8 @@ for version in 4 4.1 5; do
     hn -v "${OPENMPI[@]}" --local 2 ./hello
     ok "Open MPI $version: it was served by the PMIx of its own" grep "PMIx is served by $KIT/openmpi$version/.*, \(OpenPMIx \)\?${pmix[$version]}" "$ERR"
     remains >before
-    start "${OPENMPI[@]}" --local 3 --label none ./hello sleep
-    ok "Open MPI $version: three ranks sleep" wait_for lines_are "$OUT" 3
-    kill -KILL "$PID"
-    finish
+    comes_up "Open MPI $version: three ranks sleep" 3 start "${OPENMPI[@]}" --local 3 --label none ./hello sleep
+    finish_by KILL
     ok "Open MPI $version: hnlaunch was killed, and all ended" wait_for no_process
     remains | comm -13 before - >left
     ok "Open MPI $version: no memory or folder of them stays" wait_for nothing_stays

@@ -14,8 +14,7 @@ program=(python3 "$ROOT/tests/clients/python_module.py")
 run "${program[@]}" names "$ROOT"/include/hnlaunch/{hnlaunch,comm}.h
 is 'every call of the headers is there, with types and words' "$(cat "$OUT")" ok
 for n in 1 2 4; do
-    hn -x HNLAUNCH_LIBRARY --local "$n" --label none "${program[@]}"
-    exits "$n ranks" 0
+    hn_exits "$n ranks" 0 -x HNLAUNCH_LIBRARY --local "$n" --label none "${program[@]}"
     is "$n ranks are content" "$(cat "$OUT")" ok
 done
 run "${program[@]}" alone
@@ -23,8 +22,7 @@ is 'by hand: not launched, or a world of one' "$(cat "$OUT")" ok
 
 if [[ -e $PLAIN/hn_backend_gloo.so ]]; then
     for n in 1 3; do
-        hn -x HNLAUNCH_LIBRARY --local "$n" --label none "${program[@]}" arrays
-        exits "$n ranks with arrays" 0
+        hn_exits "$n ranks with arrays" 0 -x HNLAUNCH_LIBRARY --local "$n" --label none "${program[@]}" arrays
         is "collectives of $n ranks are right" "$(cat "$OUT")" ok
     done
 else
@@ -37,16 +35,14 @@ has 'its report is the reason, byte for byte' "$ERR" 'rank 1 reported: data: 100
 for rank in 0 2; do
     ok "rank $rank gets an exception that names it" grep -qE "^rank $rank: HN_ERR_PEER: .*rank 1 .*: \[1\]$" "$OUT"
 done
-hn -x HNLAUNCH_LIBRARY --local 3 --label none "${program[@]}" abort
-exits 'a rank that ends the job' 9
+hn_exits 'a rank that ends the job' 9 -x HNLAUNCH_LIBRARY --local 3 --label none "${program[@]}" abort
 verdict_has 'with its words' 'rank 1 on localhost aborted the job: the loss is %d'
 cat >forge.py <<'EOF'
 import hnlaunch
 hnlaunch.init()
 hnlaunch.abort(3, "\033]0;OWNED\007\u202e\nhnlaunch: finished: 1 rank exited 0 in 1ms")
 EOF
-hn -x HNLAUNCH_LIBRARY --local 1 --label none python3 forge.py
-exits 'a rank that forges a last line: its code' 3
+hn_exits 'a rank that forges a last line: its code' 3 -x HNLAUNCH_LIBRARY --local 1 --label none python3 forge.py
 ok 'the last line is ours' grep -q '^hnlaunch: failed after .*aborted the job: .*(exit 3)$' <(tail -n 1 "$ERR")
 is 'and nothing of it moves a terminal' "$(LC_ALL=C grep -aP '[\x00-\x08\x0b-\x1f\x7f]|\xe2\x80\xae' "$ERR")" ''
 HNLAUNCH_LIBRARY="$TMP/nowhere.so" run "${program[@]}"

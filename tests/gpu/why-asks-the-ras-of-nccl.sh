@@ -16,8 +16,7 @@ if ((NCCL_MINOR < 24)); then
     skip 'RAS in hnlaunch why' "NCCL 2.$NCCL_MINOR has none"
     done_testing
 fi
-export XDG_RUNTIME_DIR=$TMP/runtime
-mkdir -m 700 "$XDG_RUNTIME_DIR"
+runtime_dir
 unset "${!NCCL_RAS_@}"
 
 # A rank that is about to sleep may still have the processor.
@@ -28,15 +27,13 @@ names_rank() { why && [[ $(field "a['kind'], a['outliers']") == "('hang', [2])" 
 own_host='NCCL_HOSTID=$HN_RANK exec "$@"'
 ((GPUS < 4)) || own_host='exec "$@"'
 hangs() { # HOW: four ranks, of which rank 2 is the odd one
-    start --local 4 --oversubscribe --label none sh -c "$own_host" sh "$TMP/ras_hang" "$1" 2
-    ok "$1: all ranks have met" wait_for lines_are "$OUT" 4
+    comes_up "$1: all ranks have met" 4 start --local 4 --oversubscribe --label none sh -c "$own_host" sh "$TMP/ras_hang" "$1" 2
     why
 }
 stop_run() {
     kill -INT "$PID"
     sleep 0.1 # within 50 ms both would be one
-    kill -INT "$PID"
-    finish
+    finish_by INT
 }
 says() { # NAME WHERE TEXT
     if [[ $(field "a['$2']") == *"$3"* ]]; then pass "$1"; else fail "$1" "$(field "a['text'], a['notes']")"; fi

@@ -13,8 +13,7 @@ for tool in patchelf meson readelf ldd; do
 done
 [[ -f $PLAIN/build.ninja ]] || skip_all 'no plain build'
 python3 -c 'import tomllib, ensurepip' 2>"$ERR" || skip_all "no Python 3.11 with venv here: $(tail -n 1 "$ERR")"
-run python3 "$ROOT/packaging/python/backend.py" "$PLAIN" "$TMP/dist"
-exits 'the wheel is built' 0
+exits 'the wheel is built' 0 run python3 "$ROOT/packaging/python/backend.py" "$PLAIN" "$TMP/dist"
 [[ $RC == 0 ]] || done_testing
 wheel=$(echo "$TMP"/dist/*)
 version=$("$PLAIN/hnlaunch" version | cut -d' ' -f2)
@@ -30,8 +29,7 @@ run python3 -m venv "$TMP/venv"
 pip() { run "$TMP/venv/bin/python" -m pip --disable-pip-version-check "$@"; }
 files() { (cd "$TMP/venv" && find . -type f ! -name '*.pyc' | sort); }
 files >"$TMP/before"
-pip install --no-index --no-deps "$wheel"
-exits 'pip installs it' 0
+exits 'pip installs it' 0 pip install --no-index --no-deps "$wheel"
 HNLAUNCH=$TMP/venv/bin/hnlaunch
 at=$(echo "$TMP"/venv/lib/python*/site-packages)
 is 'pip finds nothing to complain of' "$(pip check && cat "$OUT")" 'No broken requirements found.'
@@ -66,8 +64,7 @@ hn.finalize()
 END
 unset LD_LIBRARY_PATH PYTHONPATH
 ring=("$TMP/venv/bin/python" "$TMP/work/ring.py")
-hn --local 2 --label none "${ring[@]}"
-exits 'a job of this machine' 0
+hn_exits 'a job of this machine' 0 --local 2 --label none "${ring[@]}"
 is 'says hello in a ring' "$(sort "$OUT")" $'0 hello\n1 hello'
 run "$TMP/venv/bin/python" -m hnlaunch --local 1 --label none sh -c 'readlink "/proc/$PPID/exe"; exit 5'
 exits 'python -m hnlaunch is hnlaunch' 5
@@ -80,8 +77,7 @@ sshd_start
 trust "$PORT"
 write_config 'Host node1' '    HostName 127.0.0.1' "    Port $PORT"
 over_ssh=(--ssh-config "$TMP/ssh_config" -w node1:2 --label none "${ring[@]}")
-hn "${over_ssh[@]}"
-exits 'a job over ssh' 0
+hn_exits 'a job over ssh' 0 "${over_ssh[@]}"
 is 'says hello in a ring, too' "$(sort "$OUT")" $'0 hello\n1 hello'
 
 # A file of the system that is hidden behind /dev/null cannot be taken by mistake.
@@ -116,8 +112,7 @@ fi
 
 # --- removal --------------------------------------------------------------------------------------------------
 
-pip uninstall -y hnlaunch
-exits 'pip removes it' 0
+exits 'pip removes it' 0 pip uninstall -y hnlaunch
 files >"$TMP/after"
 same 'and every file of it' "$TMP/before" "$TMP/after"
 nothing_left 'nothing is left'

@@ -21,11 +21,9 @@ options_of() { # COMMAND
 ln -s "$HNLAUNCH" hnlaunch
 export PATH=$PWD:$PATH XDG_RUNTIME_DIR=$TMP/runtime XDG_STATE_HOME=$TMP/state
 mkdir -m 700 "$XDG_RUNTIME_DIR"
-hn --local 1 true
-exits 'a run that ends' 0
+hn_exits 'a run that ends' 0 --local 1 true
 ended=$(hnlaunch ps | awk 'NR == 2 { print $1 }')
-start --local 1 --label none sh -c 'echo runs; exec sleep 1000'
-ok 'a run that goes on' wait_for lines_are "$OUT" 1
+comes_up 'a run that goes on' 1 start --local 1 --label none sh -c 'echo runs; exec sleep 1000'
 running=$(hnlaunch ps | awk '/ running / { print $1 }')
 started=$PID
 python3 "$ROOT/tests/lib/fake_hold.py" "$XDG_RUNTIME_DIR/hnlaunch/holds/a.sock" '{}' &
