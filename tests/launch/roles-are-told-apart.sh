@@ -6,14 +6,14 @@
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 # shellcheck source=tests/lib/why.sh
 . "$ROOT/tests/lib/why.sh"
+# shellcheck source=tests/lib/tmux.sh
+. "$ROOT/tests/lib/tmux.sh"
 
 job=(-w localhost:4,127.0.0.1:2,127.0.0.2:2 --gpus-per-rank 0)
-export XDG_RUNTIME_DIR=$TMP/runtime
-mkdir -m 700 "$XDG_RUNTIME_DIR"
+runtime_dir
 mkfifo fifo
 
-hn "${job[@]}" --role trainer --nodes 1 -n 2 true : --role infer --nodes 2 -n 4 true : --role router --on trainer true
-exits 'three roles' 0
+hn_exits 'three roles' 0 "${job[@]}" --role trainer --nodes 1 -n 2 true : --role infer --nodes 2 -n 4 true : --role router --on trainer true
 has 'are counted in a line' "$ERR" 'hnlaunch: 3 roles: trainer 2 ranks on 1 node, infer 4 on 2, router 1 on 1'
 is 'behind the first line' "$(grep -n 'run .*: 3 nodes, 7 ranks\|3 roles' "$ERR" | cut -d: -f1 | tr '\n' ' ')" '1 2 '
 hn -q "${job[@]}" --role trainer --nodes 1 -n 2 true : --role infer --nodes 2 -n 4 true
@@ -22,15 +22,11 @@ hn --local 2 true
 lacks 'nor without roles' "$ERR" 'role'
 
 if command -v tmux >/dev/null; then
-    export TMUX_TMPDIR=$TMP
-    pane() { tmux -L roles -f /dev/null "$@"; }
-    at_end() { pane kill-server 2>/dev/null; }
-    shown() { pane capture-pane -p >screen && grep -qF "$1" screen; }
     pane new-session -d -x 40 -y 20 "env TERM=screen XDG_STATE_HOME=$PWD/state XDG_RUNTIME_DIR=$XDG_RUNTIME_DIR $HNLAUNCH ${job[*]} \
         --role trainer --nodes 1 -n 2 true : --role infer --nodes 2 -n 4 true : --role routers-with-a-long-name --on trainer true; exec sleep 1000"
     ok 'a job on a terminal of 40 columns ends' wait_for shown 'finished'
     is 'with one line of roles that fits' "$(sed -n 's/ *$//; /roles:/,/^hnlaunch: [^0-9]/p' screen | head -1)" 'hnlaunch: 3 roles: trainer 2, infer 4,…'
-    pane kill-server 2>/dev/null
+    new_server
 else
     skip 'a narrow terminal' 'no tmux'
 fi
@@ -49,8 +45,7 @@ is 'no rank of another role lags behind' "$(python3 -c 'import json; print(sorte
     "[('server', 0, 700, None), ('server', 1, 700, None), ('trainer', 0, 5, 1), ('trainer', 1, 6, 0)]"
 kill -QUIT "$PID"
 ok 'Ctrl-\ names ranks by their role' wait_for grep -qE '^ *[|] +trainer:1  127\.0\.0\.' "$ERR"
-kill -INT "$PID"
-finish
+finish_by INT
 
 { command -v eu-stack || command -v gdb; } >/dev/null || { skip 'hnlaunch why' 'needs eu-stack (elfutils) or gdb'; done_testing; exit; }
 start "${job[@]}" --metrics 0 --label none --role server --nodes 1 -n 1 sleep 1000 : --role once --on server true : \
@@ -94,7 +89,5 @@ start -v "${job[@]}" --hang-after 1s --on-hang stop --main trainer --label none 
 ok 'a look finds no hang' wait_for grep -q 'no rank of a world has gone on for 1.0s, but no hang is visible: ' "$ERR"
 lacks 'an idle server is none' "$ERR" HN811
 is 'nor for a user who asks' "$("$HNLAUNCH" why --json 2>why.err | python3 -c 'import json, sys; a = json.load(sys.stdin); print(a["kind"], "server" in a["text"])')" 'no hang False'
-kill -INT "$PID"
-finish
-exits 'and the job went on' 130
+exits 'and the job went on' 130 finish_by INT
 done_testing

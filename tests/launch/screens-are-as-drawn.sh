@@ -6,9 +6,11 @@
 # DRAW=1 draws those files anew.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
+# shellcheck source=tests/lib/tmux.sh
+. "$ROOT/tests/lib/tmux.sh"
 command -v tmux >/dev/null || skip_all 'needs tmux'
 
-export TMUX_TMPDIR=$TMP NO_COLOR=1 PYTHONDONTWRITEBYTECODE=1
+export NO_COLOR=1
 cp -r "$ROOT/examples/python/hnlaunch/" .
 cat >work.py <<'END'
 import os
@@ -32,13 +34,6 @@ sys.stderr.write("loader: shard 12 is empty\n")
 sys.exit(7)
 END
 
-pane() { # COLUMNS COMMAND...: of the tmux of that width
-    tmux -L "screens$1" -f /dev/null "${@:2}"
-}
-at_end() { for columns in 40 80 120 200; do pane "$columns" kill-server 2>/dev/null; done; }
-shown() { # COLUMNS REGEX
-    pane "$1" capture-pane -p >screen && grep -qaE -- "$2" screen
-}
 # What changes from run to run has a word in its place, or is left out.
 plain() {
     sed -E 's/\brun [a-z0-9]{5}\b/run RUN/g; s/^(command: .*, in ).*/\1FOLDER/; s/(report|logs|rerun) [a-z0-9]{5}\b/\1 RUN/g; s/[0-9][0-9.]*(ms|s|m[0-9]+s|h[0-9]+m)\b/TIME/g
@@ -48,46 +43,46 @@ plain() {
         s/^(localhost ) .* (rank 5 is slow)/\1 \2/; s/^  rank [0-9]+ .*/  rank R/; s/ +/ /g; s/ $//; s/^(run RUN) (TIME )?(6 ranks on 1 node )?step/\1 step/' screen |
         sed '/^$/d'
 }
-unwrap() { # COLUMNS: lines that the terminal has wrapped become one, so that the lengths of times do not matter
-    pane "$1" capture-pane -pJ >screen
+unwrap() { # lines that the terminal has wrapped become one, so that the lengths of times do not matter
+    pane capture-pane -pJ >screen
 }
 has_summary() { compgen -G "$1/state/hnlaunch/runs/*/summary.json" >/dev/null; }
 widest() { python3 -c 'import sys; print(max((len(l.rstrip()) for l in sys.stdin), default=0))'; }
-compare() { # NAME COLUMNS
+compare() { # NAME
     plain >got
-    [[ -z ${DRAW-} ]] || cp got "$ROOT/tests/launch/screens/$1.$2"
-    is "$2 columns: $1" "$(cat got)" "$(cat "$ROOT/tests/launch/screens/$1.$2")"
+    as_drawn "$1"
 }
 
 for columns in 40 80 120 200; do
-    mkdir -p "$columns"
-    mkdir -m 700 "$columns/runtime"
+    at_width "$columns"
     ln -s ../hnlaunch ../work.py "$columns"
-    pane "$columns" new-session -d -x "$columns" -y 50 -c "$PWD/$columns" \
-        "env TERM=screen LD_LIBRARY_PATH=$PLAIN XDG_STATE_HOME=$PWD/$columns/state XDG_RUNTIME_DIR=$PWD/$columns/runtime $PLAIN/hnlaunch --local 6 python3 work.py; exec sleep 1000"
+    pane new-session -d -x "$columns" -y 50 -c "$PWD/$columns" \
+        "$there LD_LIBRARY_PATH=$PLAIN $PLAIN/hnlaunch --local 6 python3 work.py; exec sleep 1000"
 done
 for columns in 40 80 120 200; do
-    ok "$columns columns: the live line is whole" wait_for shown "$columns" '^[0-9.ms]+ +step .*/s( |$)'
-    ok "$columns columns: it names the slow rank" wait_for shown "$columns" '^rank 5 on localhost is slow'
-    compare live "$columns"
+    at_width "$columns"
+    ok "$columns columns: the live line is whole" wait_for shown '^[0-9.ms]+ +step .*/s( |$)'
+    ok "$columns columns: it names the slow rank" wait_for shown '^rank 5 on localhost is slow'
+    compare live
     ok "$columns columns: no line is wider" test "$(widest <screen)" -le "$columns"
-    pane "$columns" new-window -n top "env TERM=screen LD_LIBRARY_PATH= XDG_STATE_HOME=$PWD/$columns/state XDG_RUNTIME_DIR=$PWD/$columns/runtime $PLAIN/hnlaunch top; exec sleep 1000"
+    pane new-window -n top "$there LD_LIBRARY_PATH= $PLAIN/hnlaunch top; exec sleep 1000"
 done
 for columns in 40 80 120 200; do
-    ok "$columns columns: top names the slow rank" wait_for shown "$columns" '^localhost .* rank 5 is slow'
-    [[ $columns = 40 ]] || ok "$columns columns: it has the pace" wait_for shown "$columns" '^run .*/s .* left  running'
-    compare top "$columns"
+    at_width "$columns"
+    ok "$columns columns: top names the slow rank" wait_for shown '^localhost .* rank 5 is slow'
+    [[ $columns = 40 ]] || ok "$columns columns: it has the pace" wait_for shown '^run .*/s .* left  running'
+    compare top
     ok "$columns columns: nor is one of top" test "$(widest <screen)" -le "$columns"
-    pane "$columns" kill-window -t top
+    pane kill-window -t top
     touch "$columns/end"
-    ok "$columns columns: the run has failed" wait_for shown "$columns" '^next: '
-    unwrap "$columns"
-    compare failed "$columns"
+    ok "$columns columns: the run has failed" wait_for shown '^next: '
+    unwrap
+    compare failed
     ok "$columns columns: its records are whole" wait_for has_summary "$columns"
-    pane "$columns" new-window "env TERM=screen LD_LIBRARY_PATH= XDG_STATE_HOME=$PWD/$columns/state XDG_RUNTIME_DIR=$PWD/$columns/runtime $PLAIN/hnlaunch report; exec sleep 1000"
-    ok "$columns columns: a report" wait_for shown "$columns" '^traces: from the node'
-    unwrap "$columns"
-    compare report "$columns"
+    pane new-window "$there LD_LIBRARY_PATH= $PLAIN/hnlaunch report; exec sleep 1000"
+    ok "$columns columns: a report" wait_for shown '^traces: from the node'
+    unwrap
+    compare report
     ok "$columns columns: the map of the steps fits" test "$(grep -E '^rank .*[·█]' screen | widest)" -le "$columns"
 done
 nothing_left 'nothing is left'

@@ -6,9 +6,11 @@
 # DRAW=1 draws those files anew.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
+# shellcheck source=tests/lib/tmux.sh
+. "$ROOT/tests/lib/tmux.sh"
 command -v tmux >/dev/null || skip_all 'needs tmux'
 
-export TMUX_TMPDIR=$TMP NO_COLOR=1
+export NO_COLOR=1
 cat >bars.py <<'END'
 import os
 import sys
@@ -26,35 +28,31 @@ while not os.path.exists("end"):
 sys.stderr.write("\r100%%|%s| 100/100\n" % ("#" * 20))
 END
 
-pane() { tmux -L "bars$1" -f /dev/null "${@:2}"; } # COLUMNS COMMAND...
-at_end() { for columns in 40 80 120 200; do pane "$columns" kill-server 2>/dev/null; done; }
-shown() { pane "$1" capture-pane -p >screen && grep -qaE -- "$2" screen; } # COLUMNS REGEX
-all_drawn() { # COLUMNS
-    shown "$1" ' 85/100' && grep -q '6 more bars, 55-80 %' screen && [[ $(grep -cE ' (30|35|40|45|50)/100' screen) == 5 ]]
+all_drawn() {
+    shown ' 85/100' && grep -q '6 more bars, 55-80 %' screen && [[ $(grep -cE ' (30|35|40|45|50)/100' screen) == 5 ]]
 }
-compare() { # NAME COLUMNS
+compare() { # NAME
     sed -E 's/\brun [a-z0-9]{5}\b/run RUN/g; s/[0-9][0-9.]*(ms|s)\b/TIME/g; s/ +/ /g; s/ $//; /^$/d; /^TIME 12 ranks/d' screen >got
-    [[ -z ${DRAW-} ]] || cp got "$ROOT/tests/launch/screens/$1.$2"
-    is "$2 columns: $1" "$(cat got)" "$(cat "$ROOT/tests/launch/screens/$1.$2")"
-    is "$2 columns: no line is wider" "$(grep -E ".{$(($2 + 1))}" screen)" ''
+    as_drawn "$1"
+    is "$panes columns: no line is wider" "$(grep -E ".{$((panes + 1))}" screen)" ''
 }
 
 for columns in 40 80 120 200; do
-    mkdir -p "$columns"
-    mkdir -m 700 "$columns/runtime"
+    at_width "$columns"
     ln -s ../bars.py "$columns"
-    pane "$columns" new-session -d -x "$columns" -y 40 -c "$PWD/$columns" \
-        "env TERM=screen LD_LIBRARY_PATH= XDG_STATE_HOME=$PWD/$columns/state XDG_RUNTIME_DIR=$PWD/$columns/runtime $PLAIN/hnlaunch --local 12 python3 bars.py; exec sleep 1000"
+    pane new-session -d -x "$columns" -y 40 -c "$PWD/$columns" \
+        "$there LD_LIBRARY_PATH= $PLAIN/hnlaunch --local 12 python3 bars.py; exec sleep 1000"
 done
 for columns in 40 80 120 200; do
-    ok "$columns columns: a rank speaks" wait_for shown "$columns" 'the data is read'
-    compare start "$columns"
+    at_width "$columns"
+    ok "$columns columns: a rank speaks" wait_for shown 'the data is read'
+    compare start
     touch "$columns/draw"
-    ok "$columns columns: bars of all ranks" wait_for all_drawn "$columns"
-    compare bars "$columns"
+    ok "$columns columns: bars of all ranks" wait_for all_drawn
+    compare bars
     touch "$columns/end"
-    ok "$columns columns: the end" wait_for shown "$columns" 'finished: 12 ranks'
-    compare ends "$columns"
+    ok "$columns columns: the end" wait_for shown 'finished: 12 ranks'
+    compare ends
 done
 nothing_left 'nothing is left'
 done_testing

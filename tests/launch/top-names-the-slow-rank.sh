@@ -5,9 +5,10 @@
 # than they do, in a job that meets in the store of hnlaunch, and in one of PyTorch with Gloo.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
+# shellcheck source=tests/lib/tmux.sh
+. "$ROOT/tests/lib/tmux.sh"
 
-export XDG_RUNTIME_DIR=$TMP/runtime
-mkdir -m 700 "$XDG_RUNTIME_DIR"
+runtime_dir
 cp -r "$ROOT/examples/python/hnlaunch/" .
 export LD_LIBRARY_PATH=$PLAIN
 cat >meet.py <<'END'
@@ -46,9 +47,6 @@ stands_out() { # RANK
     busy | awk -v slow="$1" '{ for (r = 1; r <= 4; r++) if (r != slow + 1 && $r > $(slow + 1) - 25) exit 1 }
         END { exit NR == 0 }'
 }
-names_it() { # RANK
-    tmux -L slow capture-pane -p >screen && grep -qE "^localhost .* rank $1 is slow( or hangs)?: others wait ~?[0-9]+ %" screen
-}
 looks_on() { (($(wc -l <lines) >= shown + 10)); } # the head checks each fifth line
 try() { # NAME RANK COMMAND...
     local looker shown
@@ -59,9 +57,9 @@ try() { # NAME RANK COMMAND...
     looker=$!
     ok "$1: rank $2 hardly waits, the others do" wait_for stands_out "$2"
     if command -v tmux >/dev/null; then
-        tmux -L slow -f /dev/null new-session -d -x 150 -y 12 "TERM=screen LD_LIBRARY_PATH= $HNLAUNCH top; exec sleep 1000"
-        ok "$1: rank $2 is named" wait_for names_it "$2"
-        tmux -L slow kill-server
+        pane new-session -d -x 150 -y 12 "TERM=screen LD_LIBRARY_PATH= $HNLAUNCH top; exec sleep 1000"
+        ok "$1: rank $2 is named" wait_for shown "^localhost .* rank $2 is slow( or hangs)?: others wait ~?[0-9]+ %"
+        new_server
     else
         skip "$1: rank $2 is named" 'needs tmux'
     fi
@@ -76,8 +74,6 @@ try() { # NAME RANK COMMAND...
         grep -qE "^slow rank: the others wait for rank $2 on localhost for [0-9]+ % of the time$" "$OUT"
     ok "$1: and does not ask for one" grep -qx 'traces: none: kept when a run fails or hangs, or with --trace' "$OUT"
 }
-export TMUX_TMPDIR=$TMP
-at_end() { tmux -L slow kill-server 2>/dev/null; }
 
 try 'barriers of the store' 2 python3 meet.py
 python=${TORCH_PYTHON:-/usr/bin/python3}

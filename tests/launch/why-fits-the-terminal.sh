@@ -6,47 +6,45 @@
 # DRAW=1 draws those files anew.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
+# shellcheck source=tests/lib/tmux.sh
+. "$ROOT/tests/lib/tmux.sh"
 command -v tmux >/dev/null || skip_all 'needs tmux'
 
-export TMUX_TMPDIR=$TMP NO_COLOR=1
+export NO_COLOR=1
 # Stacks differ from machine to machine.
 mkdir bin
 ln -s /usr/bin/* /bin/sh bin 2>/dev/null
 rm -f bin/{gdb,eu-stack,py-spy}
 
-pane() { tmux -L "why$1" -f /dev/null "${@:2}"; } # COLUMNS COMMAND...
-at_end() { for columns in 40 80 120 200; do pane "$columns" kill-server 2>/dev/null; done; }
-shown() { pane "$1" capture-pane -pJ >screen && grep -qaE -- "$2" screen; } # COLUMNS REGEX: sentences are one line again
+shown() { pane capture-pane -pJ >screen && grep -qaE -- "$1" screen; } # REGEX: sentences are one line again
 plain() {
     sed -E 's/\brun [a-z0-9]{5}\b/run RUN/; s/: \/.*hanging/: hanging/; s/[0-9][0-9.]*(ms|s)\b/TIME/g; s/\bpid [0-9]+/pid N/g
         s/ in the( kernel.s)?( [^ ;]+)?…?$/ KERNEL/; s/ [0-9-]+ %/ N %/; s/(stacks are in ).*/\1FILE/; s/ +/ /g; s/ $//' | sed '/^$/d; /so far, without stacks/d'
 }
 # Two keys at once would be one signal.
 asked_twice() {
-    pane "$columns" send-keys 'C-\'
-    wait_for shown "$columns" '^ +\| RANK '
-    pane "$columns" send-keys 'C-\'
-    WAIT=8 wait_for shown "$columns" '= help:'
+    keys 'C-\'
+    wait_for shown '^ +\| RANK '
+    keys 'C-\'
+    WAIT=8 wait_for shown '= help:'
 }
 rows() { grep -E '^ +\|' screen; }
 
 for columns in 40 80 120 200; do
-    mkdir -p "$columns"
-    mkdir -m 700 "$columns/runtime"
-    env="env TERM=screen PATH=$PWD/bin LD_LIBRARY_PATH= XDG_STATE_HOME=$PWD/$columns/state XDG_RUNTIME_DIR=$PWD/$columns/runtime"
-    pane "$columns" new-session -d -x "$columns" -y 50 "exec $env $PLAIN/hnlaunch --hang-after 0 --local 4 $PLAIN/tests/clients/hanging sleep 2"
-    ok "$columns columns: the ranks are up" wait_for shown "$columns" '^3 \| '
-    pane "$columns" new-window -n why "$env $PLAIN/hnlaunch why; exec sleep 1000"
-    ok "$columns columns: why answers" wait_for shown "$columns" '= help:'
+    at_width "$columns"
+    env="$there PATH=$PWD/bin LD_LIBRARY_PATH="
+    pane new-session -d -x "$columns" -y 50 "exec $env $PLAIN/hnlaunch --hang-after 0 --local 4 $PLAIN/tests/clients/hanging sleep 2"
+    ok "$columns columns: the ranks are up" wait_for shown '^3 \| '
+    pane new-window -n why "$env $PLAIN/hnlaunch why; exec sleep 1000"
+    ok "$columns columns: why answers" wait_for shown '= help:'
     is "$columns columns: no row is wider" "$(rows | grep -E ".{$((columns + 1))}")" ''
     rows >rows.why
     plain <screen >got
-    [[ -z ${DRAW-} ]] || cp got "$ROOT/tests/launch/screens/why.$columns"
-    is "$columns columns: as drawn" "$(cat got)" "$(cat "$ROOT/tests/launch/screens/why.$columns")"
-    pane "$columns" kill-window -t why
+    as_drawn why 'as drawn'
+    pane kill-window -t why
     ok "$columns columns: Ctrl-\\ twice answers" wait_for asked_twice
     is "$columns columns: with the same rows" "$(rows | tail -n "$(wc -l <rows.why)")" "$(cat rows.why)"
-    pane "$columns" send-keys C-c
+    keys C-c
 done
 
 nothing_left 'nothing is left'
