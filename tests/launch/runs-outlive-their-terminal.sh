@@ -5,8 +5,7 @@
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
-export XDG_RUNTIME_DIR=$TMP/runtime
-mkdir -m 700 "$XDG_RUNTIME_DIR"
+runtime_dir
 RUNS=$XDG_STATE_HOME/hnlaunch/runs
 unset XDG_SESSION_ID
 state_of() { "$HNLAUNCH" ps --json | python3 -c 'import json, sys
@@ -48,8 +47,7 @@ lines() { for i in $(seq "$1" "$2"); do for r in 0 1; do echo "$r | line $i of $
 
 # --- --detach ---------------------------------------------------------------------------------
 touch fail
-hn --detach --on-failure continue --local 2 sh worker.sh
-exits 'the command ends when the ranks have been started' 0
+hn_exits 'the command ends when the ranks have been started' 0 --detach --on-failure continue --local 2 sh worker.sh
 id=$(cat "$OUT")
 has 'its output is the id of the run' "$OUT" "$(newest)"
 has 'a line says how to go on' "$ERR" "run $id goes on without this terminal: hnlaunch attach $id"
@@ -62,9 +60,7 @@ is 'with no descriptor of the terminal' "$(readlink "/proc/$pid/fd/0" "/proc/$pi
 env --default-signal "$HNLAUNCH" attach >att.out 2>att.err &
 PID=$!
 ok 'attach shows what there is' wait_for lines_are att.out 6
-kill -INT "$PID"
-finish
-exits 'without a terminal SIGINT leaves the run' 130
+exits 'without a terminal SIGINT leaves the run' 130 finish_by INT
 is 'each line once' "$(sort att.out)" "$(lines 1 3)"
 has 'and it says so' att.err "run $id goes on: hnlaunch attach $id"
 ok 'the run still goes on' state_is "$id" running
@@ -73,16 +69,13 @@ go
 env --default-signal "$HNLAUNCH" attach "${id:0:3}" >att.out 2>att.err &
 PID=$!
 ok 'the next attach goes on from there' wait_for lines_are att.out 6
-kill -TERM "$PID"
-finish
-exits 'SIGTERM leaves it, too' 143
+exits 'SIGTERM leaves it, too' 143 finish_by TERM
 is 'not one line is lost, none comes twice' "$(sort att.out)" "$(lines 4 6)"
 : >att.out
 env --default-signal "$HNLAUNCH" attach "$id" >att.out 2>att.err &
 PID=$!
 touch on
-finish
-exits 'attach ends with the exit code of the run' 3
+exits 'attach ends with the exit code of the run' 3 finish
 is 'with the rest of the output' "$(sort att.out)" "$(lines 7 9)"
 has 'what ranks say on stderr is on stderr' att.err '| no luck'
 has 'the report of the failure is shown' att.err 'exited with code 3'
@@ -98,34 +91,28 @@ nothing_left 'nothing is left'
 rm -f fail go on
 
 # --- how a detached launch fails --------------------------------------------------------------
-hn --detach --local 2 ./no-such-program
-exits 'a program that cannot be started ends the command' 127
+hn_exits 'a program that cannot be started ends the command' 127 --detach --local 2 ./no-such-program
 has 'and is told at once' "$ERR" './no-such-program'
 is 'without an id' "$(cat "$OUT")" ''
 rm -f reached
 start --detach -w n1 --start-with 'sh -c "touch reached; exec sleep 600" {host}' true
 ok 'while it connects' wait_for test -e reached
-kill -INT "$PID"
-finish
-exits 'a signal to the command ends the launch' 130
+exits 'a signal to the command ends the launch' 130 finish_by INT
 nothing_left 'and nothing is left'
 rm -f reached
 start --detach -w n1 --start-with 'sh -c "touch reached; exec sleep 600" {host}' true
 ok 'while it connects once more' wait_for test -e reached
-kill -KILL "$PID"
-finish
+finish_by KILL
 nothing_left 'a command that is killed meanwhile takes the launch with it'
 SLURM_JOB_ID=7 SLURM_JOB_NODELIST=n1 SLURM_NNODES=1 SLURM_TASKS_PER_NODE=1 hn --detach --local 1 true
 exits '--detach inside an allocation is refused' 64
 has 'with the reason' "$ERR" 'error[HN820]: --detach inside an allocation of Slurm'
 for args in '--detach --log-dir none' '--on-hup detach --log-dir none' '--detach --json' '--detach --dial-in n1:7'; do
     # shellcheck disable=SC2086
-    hn $args --local 1 true
-    exits "$args is refused" 64
+    hn_exits "$args is refused" 64 $args --local 1 true
     has '... with both names' "$ERR" 'error[HN704]'
 done
-run prlimit --nofile=4 "$HNLAUNCH" --detach --local 1 true
-exits 'without descriptors there is no --detach' 125
+exits 'without descriptors there is no --detach' 125 run prlimit --nofile=4 "$HNLAUNCH" --detach --local 1 true
 has 'which is told' "$ERR" 'error[HN823]: cannot start a process for --detach'
 HOME= XDG_STATE_HOME= hn --detach --local 1 true
 exits 'without a home there is no place for the output' 73
@@ -147,8 +134,7 @@ id=$(cat "$OUT")
 (echo one; wait_for holds "$TMP/work/in.out" 'got one' ) | "$HNLAUNCH" attach --stdin 0 "$id" >in.out 2>in.err &
 PID=$!
 ok 'what attach reads reaches the rank' wait_for holds in.out '0 | got one'
-finish
-exits 'the end of the input is the end for the rank' 0
+exits 'the end of the input is the end for the rank' 0 finish
 has 'which sees it' in.out '0 | 0 ends'
 
 hn --detach --stdin 0 --local 1 sh -c 'while read -r line; do echo "got $line"; done; echo ended'
@@ -164,16 +150,14 @@ ok 'the first attach gives input' wait_for holds one.out 'got one'
 echo 'not me' | env --default-signal "$HNLAUNCH" attach --stdin 0 "$id" >two.out 2>two.err &
 second=$!
 ok 'the second one watches' wait_for holds two.out 'got one'
-kill -INT "$PID"
-finish
+finish_by INT
 exec 7>&-
 kill -INT "$second"
 wait "$second"
 : >three.out
 echo two | "$HNLAUNCH" attach --stdin 0 "$id" >three.out 2>three.err &
 PID=$!
-finish
-exits 'the next owner goes on' 0
+exits 'the next owner goes on' 0 finish
 is 'from where the first one was left, and the end of the first one was no end' "$(cat three.out)" $'got two\nended'
 
 # --- a terminal -------------------------------------------------------------------------------

@@ -32,14 +32,11 @@ has 'it is told with -v' "$ERR" 'SIGHUP was ignored when hnlaunch started'
 lacks 'of no other signal' "$ERR" 'SIGINT was ignored'
 is 'ranks ignore no signal' "$(grep -c 'SigIgn:.0000000000000000' "$OUT")" 2
 : >go
-finish
-exits 'and ends with the code of a rank' 7
+exits 'and ends with the code of a rank' 7 finish
 
 begin env --default-signal nohup "$HNLAUNCH" --local 2 --label none sh -c "$listener"
 ok 'two ranks are up' wait_for count_is up 2
-kill -INT "$PID"
-finish
-exits 'nohup: Ctrl-C is obeyed' 130
+exits 'nohup: Ctrl-C is obeyed' 130 finish_by INT
 lacks 'without -v nothing is told' "$ERR" 'was ignored'
 
 # This shell has no job control: what it starts in the background ignores SIGINT and SIGQUIT.
@@ -50,20 +47,14 @@ kill -QUIT "$PID"
 ok 'in the background: the job goes on after SIGINT and SIGQUIT' pass_on
 has 'SIGINT is told' "$ERR" 'SIGINT was ignored when hnlaunch started'
 has 'so is SIGQUIT' "$ERR" 'SIGQUIT was ignored when hnlaunch started'
-kill -TERM "$PID"
-finish
-exits 'SIGTERM is obeyed' 143
+exits 'SIGTERM is obeyed' 143 finish_by TERM
 
 begin env --ignore-signal=TERM "$HNLAUNCH" --local 2 --label none sh -c "$listener"
 ok 'two ranks are up' wait_for count_is up 2
-kill -TERM "$PID"
-finish
-exits 'SIGTERM is obeyed even if it was ignored' 143
+exits 'SIGTERM is obeyed even if it was ignored' 143 finish_by TERM
 
 begin "$HNLAUNCH" --local 2 --label none sh -c "$listener"
 ok 'two ranks are up' wait_for count_is up 2
-kill -HUP "$PID"
-finish
-exits 'in the background: SIGHUP is obeyed' 129
+exits 'in the background: SIGHUP is obeyed' 129 finish_by HUP
 nothing_left 'nothing is left'
 done_testing

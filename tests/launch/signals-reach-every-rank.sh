@@ -8,22 +8,16 @@
 listener='trap "echo usr1 $RANK" USR1; trap "echo usr2 $RANK" USR2; trap "echo term $RANK; exit 0" TERM
     echo up; while :; do sleep 0.05; done'
 
-start --local 3 --label none sh -c "$listener"
-ok 'three ranks are up' wait_for lines_are "$OUT" 3
+comes_up 'three ranks are up' 3 start --local 3 --label none sh -c "$listener"
 kill -USR1 "$PID"
 ok 'SIGUSR1 reaches all three' wait_for count_is usr1 3
 kill -USR2 "$PID"
 ok 'SIGUSR2 reaches all three' wait_for count_is usr2 3
-kill -TERM "$PID"
-finish
-exits 'SIGTERM: 143' 143
+exits 'SIGTERM: 143' 143 finish_by TERM
 is 'SIGTERM reached all three' "$(grep -c term "$OUT")" 3
 nothing_left 'nothing is left'
 
-start --local 2 --label none sh -c "$listener"
-ok 'two ranks are up' wait_for lines_are "$OUT" 2
-kill -HUP "$PID"
-finish
-exits 'a lost terminal ends the job: 129' 129
+comes_up 'two ranks are up' 2 start --local 2 --label none sh -c "$listener"
+exits 'a lost terminal ends the job: 129' 129 finish_by HUP
 nothing_left 'nothing is left after SIGHUP'
 done_testing

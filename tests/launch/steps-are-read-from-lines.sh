@@ -35,8 +35,7 @@ is 'without the option no line is a step' "$(steps events 0)" ''
 
 # --- an expression that fits no line ---
 told() { grep -c 'warning\[HN335\]: no line had a step' "$ERR"; }
-hn --progress-re 'Step ([0-9]+)' --local 2 sh -c 'echo step 1; echo step 2'
-exits 'an expression that fits no line harms nothing' 0
+hn_exits 'an expression that fits no line harms nothing' 0 --progress-re 'Step ([0-9]+)' --local 2 sh -c 'echo step 1; echo step 2'
 is 'it is told once' "$(told)" 1
 ok 'with the command that shows the lines' grep -q 'help: compare it with the lines: hnlaunch logs [a-z0-9]' "$ERR"
 for how in 'echo step 1; echo other' 'exit 0' 'printf "step 1"' 'echo Traceback; exit 1'; do
@@ -50,8 +49,7 @@ lacks 'without records no command is offered' "$ERR" 'hnlaunch logs'
 
 # --- expressions that take long -----------------------------------------------------------------
 for re in '([0-9]+)/\1' '(x{1,255}){1,255}' '.*a.{400}c([0-9]+)'; do
-    hn --progress-re "$re" --local 1 true
-    exits "$re is refused" 64
+    hn_exits "$re is refused" 64 --progress-re "$re" --local 1 true
     has 'with its number' "$ERR" 'error[HN812]: '
 done
 # Each of these lines takes a tenth of a second, or more.
@@ -60,13 +58,10 @@ import random
 while True:
     print("".join(random.choice("ab") for i in range(400)), flush=True)'
 ok 'a rank writes lines that take long' wait_for lines_are "$OUT" 1000
-kill -TERM "$PID"
-finish
-exits 'hnlaunch obeys all the same' 143
+exits 'hnlaunch obeys all the same' 143 finish_by TERM
 
 # --- hnlaunch ps --------------------------------------------------------------------------------
-export XDG_RUNTIME_DIR=$TMP/runtime
-mkdir -m 700 "$XDG_RUNTIME_DIR"
+runtime_dir
 start --label none --progress-re 'step ([0-9]+)/([0-9]+)' --local 1 sh -c '
     for i in 11 12 13; do echo "step $i/19"; sleep 1.1; done; exec sleep 1000'
 ps_has() { "$HNLAUNCH" ps >ps 2>"$TMP/ps.err" && grep -qE -- "$1" ps; }
@@ -75,8 +70,7 @@ ok 'a list of runs has the step and the time left' wait_for ps_has ' 13/19 +[0-9
 ok 'as JSON, too' python3 -c 'import json
 run = json.load(open("ps.json"))["runs"][0]
 assert (run["step"], run["total"]) == (13, 19) and 3000 < run["left_ms"], run'
-kill -TERM "$PID"
-finish
+finish_by TERM
 ok 'but not of a run that has ended' ps_has '^.{5}  [^/]*  (stopped|failed)'
 unset XDG_RUNTIME_DIR
 
@@ -94,8 +88,7 @@ if command -v script >/dev/null; then
     }
     leave() { # NAME
         touch end
-        finish
-        exits "$1" 0
+        exits "$1" 0 finish
     }
     on_terminal --progress-re 'step ([0-9]+)/([0-9]+)' --local 2 \
         sh -c 'echo "step $((4 + RANK))/50"; until [ -e end ]; do sleep 0.1; done'
@@ -128,8 +121,7 @@ is 'a report of hn_progress() wins over lines' "$(steps events 0 | grep -o '40/5
 
 # --- mistakes -------------------------------------------------------------------------------------
 for re in '(' 'step [0-9]+' 'a{2'; do
-    hn --progress-re "$re" --local 1 touch started
-    exits "$re: 64" 64
+    hn_exits "$re: 64" 64 --progress-re "$re" --local 1 touch started
     has "$re: HN332" "$ERR" "error[HN332]: cannot use --progress-re '$re': "
 done
 ok 'nothing was started' test ! -e started

@@ -6,8 +6,7 @@
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
-export XDG_RUNTIME_DIR=$TMP/runtime
-mkdir -m 700 "$XDG_RUNTIME_DIR"
+runtime_dir
 names=ip-10-0-0-[1-3].a-very-long-name.compute.example.invalid
 nodes=(--ssh-command "sh -c 'exec $HNLAUNCH-agent' --" -w "$names" --oversubscribe)
 

@@ -72,8 +72,7 @@ c.say(c.op("ADD", text(b"/a"), number(1)))
 same("add to what is no number ends the connection", c.closed(), True)
 END
 for dialect in A B D; do
-    hn --local 1 python3 speak.py "$dialect"
-    exits "$dialect: 0" 0
+    hn_exits "$dialect: 0" 0 --local 1 python3 speak.py "$dialect"
     ok "$dialect: every answer is right" [ -s "$OUT" ]
     lacks "$dialect: and none is wrong" "$OUT" ', not '
     has "$dialect: the lost connection is told" "$ERR" 'is not a number'
@@ -116,8 +115,7 @@ for i in range(50):
     wrong += c.add(b"/n", 0) < 2 * (i + 1)
 print("rank", rank, "wrong:", wrong)
 END
-hn --local 2 --label none python3 race.py
-exits 'races: 0' 0
+hn_exits 'races: 0' 0 --local 2 --label none python3 race.py
 is 'a cancelled wait is answered once, whatever comes first' "$(sort "$OUT")" \
     "$(printf 'rank 0 wrong: 0\nrank 1 wrong: 0\nwrong: 0')"
 
@@ -147,8 +145,7 @@ crowd[0].say(crowd[0].op("BARRIER", text(b"/end"), number(4)))
 crowd[0].hear(1)
 print(*sums, sep="\n")
 END
-hn --local 4 --label none python3 crowd.py
-exits '1200 connections: 0' 0
+hn_exits '1200 connections: 0' 0 --local 4 --label none python3 crowd.py
 is 'every ADD has a sum of its own' "$(sort -n "$OUT" | uniq | wc -l) $(sort -n "$OUT" | tail -1)" '1200 1200'
 
 cat >again.py <<'END'
@@ -174,8 +171,7 @@ if rank == 1:
 while True:
     c.add(b"/n", 1)
 END
-hn --local 2 --max-restarts 2 --label none python3 again.py
-exits 'an attempt that fails amid waits is followed by another' 0
+hn_exits 'an attempt that fails amid waits is followed by another' 0 --local 2 --max-restarts 2 --label none python3 again.py
 is 'each finds an empty store' "$(sort "$OUT" | uniq -c | tr -s ' ')" "$(printf '%s\n' \
     " 2 attempt 0 keys b'\\x01'" " 2 attempt 1 keys b'\\x01'" " 2 attempt 2 keys b'\\x01'")"
 done_testing

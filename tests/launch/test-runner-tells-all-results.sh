@@ -42,8 +42,7 @@ has_lines() { # NAME LINE...: they follow each other in stdout, which begin so
 
 # --- all suites: what is skipped and what fails comes again at the end ------------------------------------
 
-run_tests layers launch ssh
-exits 'a failed test gives 1' 1
+exits 'a failed test gives 1' 1 run_tests layers launch ssh
 is 'the last line counts' "$(tail -n 1 "$OUT")" '7 passed, 2 failed, 4 skipped'
 has_lines 'skipped tests come under their reason, the same reason once' 'no moon tonight' \
     '     tests/launch/good.sh: 2 - a part' '     tests/launch/other.sh: 1 - another part' \
@@ -55,8 +54,7 @@ is 'they have been told at their end, too' "$(grep -c 'not ok 2 - sums are right
 is 'failed files run again' "$(grep -c '^== running 2 failed test files again, alone' "$OUT")" 1
 is 'and have failed twice' "$(grep -c '^FAIL launch-' "$OUT")" 4
 has 'a file says how many of its tests were skipped' "$OUT" 'pass launch-good (3 tests, 1 skipped, '
-run_tests layers
-exits 'good tests give 0' 0
+exits 'good tests give 0' 0 run_tests layers
 is 'then nothing but the sum comes at the end' "$(tail -n 2 "$OUT" | cut -c1-13)" $'pass layers-l\n1 passed, 0 f'
 
 # --- what fails beside others only --------------------------------------------------------------------------
@@ -64,21 +62,18 @@ is 'then nothing but the sum comes at the end' "$(tail -n 2 "$OUT" | cut -c1-13)
 # shellcheck disable=SC2016
 make_test ssh/shaky.sh '[[ -e $SHAKY ]] || { : >"$SHAKY"; fail "the first time" "it was late"; }' 'pass "always"' 'done_testing'
 export SHAKY=$TMP/shaky
-run_tests ssh
-exits 'a file that passes alone is no failure' 0
+exits 'a file that passes alone is no failure' 0 run_tests ssh
 has_lines 'but it is told' '== unsteady: failed beside others, passed alone' 'tests/ssh/shaky.sh' \
     '     not ok 1 - the first time' '     # it was late'
 is 'and its second run counts' "$(tail -n 1 "$OUT")" '2 passed, 0 failed, 1 skipped'
 rm "$SHAKY"
-run_tests tests/ssh/shaky.sh
-exits 'a file that fails without others is not run again' 1
+exits 'a file that fails without others is not run again' 1 run_tests tests/ssh/shaky.sh
 rm "$tree/tests/ssh/shaky.sh"
 
 # --- files -------------------------------------------------------------------------------------------------
 
 cd "$tree/tests/ssh" || exit 1
-run_tests good.sh tests/launch/good.sh "$tree/tests/launch/other.sh" ../launch/good.sh layers
-exits 'files are taken beside suites' 0
+exits 'files are taken beside suites' 0 run_tests good.sh tests/launch/good.sh "$tree/tests/launch/other.sh" ../launch/good.sh layers
 is 'each once, from wherever they are named' "$(sed -n 's/^pass \([^ ]*\).*/\1/p' "$OUT" | sort | tr '\n' ' ')" \
     'launch-good launch-other layers-layers ssh-good '
 is 'and no other' "$(tail -n 1 "$OUT")" '4 passed, 0 failed, 3 skipped'
@@ -89,11 +84,9 @@ for file in "$tree/elsewhere/good.sh" tests/ssh/run.sh tests/lib/tap.sh; do
     has 'it is named' "$ERR" "tests/run.sh: $file is no test file"
     lacks 'nothing is run' "$OUT" 'test files'
 done
-run_tests tests/launch/good.sh tests/launch/absent.sh
-exits 'so is a file that is not there' 64
+exits 'so is a file that is not there' 64 run_tests tests/launch/good.sh tests/launch/absent.sh
 has 'the suites are told' "$ERR" 'tests/launch/absent.sh is neither a test file nor a suite; there are: layers unit'
-run_tests -k nothing-like-it launch
-exits 'so is a pattern that nothing has' 64
+exits 'so is a pattern that nothing has' 64 run_tests -k nothing-like-it launch
 run_tests -k '*/good' ssh launch
 is 'a pattern chooses' "$(tail -n 1 "$OUT")" '3 passed, 0 failed, 1 skipped'
 
@@ -141,10 +134,8 @@ int main(int argc, char **argv)
 }
 END
 ok 'the twin in C is built' gcc -std=gnu17 -DWAIT_MS=200 -I "$ROOT/tests/lib" -o "$TMP/wait" "$TMP/wait.c"
-run "$TMP/wait" 2
-exits 'it waits until a condition holds' 4
-run "$TMP/wait" 7
-exits 'and ends by abort()' 134
+exits 'it waits until a condition holds' 4 run "$TMP/wait" 2
+exits 'and ends by abort()' 134 run "$TMP/wait" 7
 has 'with the last value' "$ERR" 'waited in vain for: argc == atoi(argv[1]); last: 2'
 (sleep 0.3 && : >"$TMP/state") &
 ok 'a state that comes is seen' wait_for test -e "$TMP/state"

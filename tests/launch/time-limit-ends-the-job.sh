@@ -6,8 +6,7 @@
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 begin=$SECONDS
-hn --local 2 --timeout 500ms sleep 600
-exits 'time is over: 124' 124
+hn_exits 'time is over: 124' 124 --local 2 --timeout 500ms sleep 600
 ok 'soon' test $((SECONDS - begin)) -lt "$(scaled 20)"
 verdict_has 'the verdict says so' 'time limit of 500ms reached (--timeout)  (exit 124)'
 told_once 'and only the verdict' 'time limit of 500ms'
@@ -36,8 +35,7 @@ is 'the stacks of each rank are kept' "$(grep -c '^=== rank [0-2] on localhost, 
 hn --local 2 --timeout 500ms --log-dir none sleep 600
 lacks 'without records none is kept' "$ERR" 'all stacks'
 
-hn --local 2 --timeout 500ms --grace 300ms sh -c 'trap "" TERM; while :; do sleep 0.05; done'
-exits 'deaf ranks do not change that' 124
+hn_exits 'deaf ranks do not change that' 124 --local 2 --timeout 500ms --grace 300ms sh -c 'trap "" TERM; while :; do sleep 0.05; done'
 verdict_has 'but it is told how they ended' '; 2 ranks had to be killed (SIGKILL)  (exit 124)'
 hn -q --local 1 --timeout 300ms sleep 60
 is 'with -q only the last line is said' "$(wc -l <"$ERR")" 1
@@ -51,8 +49,7 @@ printf 'Traceback (most recent call last):\n  File "train.py", line 5, in <modul
 exec sleep 600
 END
 told='rank 1 on localhost has not ended after ValueError: shard 7 is empty; '
-hn --local 2 --timeout 2s sh told.sh last
-exits 'a rank has told its reason: the code is that of the time limit' 124
+hn_exits 'a rank has told its reason: the code is that of the time limit' 124 --local 2 --timeout 2s sh told.sh last
 verdict_has 'the last line has the rank and its reason' 'failed after' ": ${told}time limit of 2s reached (--timeout)  (exit 124)"
 hn -q --local 2 --timeout 2s sh told.sh last
 verdict_has 'with -q, too' "$told"
@@ -60,11 +57,8 @@ hn --local 2 --timeout 2s sh told.sh before
 verdict_has 'a rank that went on is not named' ': time limit of 2s reached (--timeout)  (exit 124)'
 start --local 2 sh told.sh last
 ok 'it has told' wait_for grep -q 'shard 7' "$ERR"
-kill -INT "$PID"
-finish
-exits 'Ctrl-C: 130' 130
+exits 'Ctrl-C: 130' 130 finish_by INT
 verdict_has 'Ctrl-C names it' 'stopped after' ": ${told}SIGINT  (exit 130)"
 
-hn --local 2 --timeout 30 true
-exits 'a job in time is not touched; a bare number is seconds' 0
+hn_exits 'a job in time is not touched; a bare number is seconds' 0 --local 2 --timeout 30 true
 done_testing

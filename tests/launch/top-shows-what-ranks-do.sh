@@ -6,8 +6,7 @@
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
-export XDG_RUNTIME_DIR=$TMP/runtime
-mkdir -m 700 "$XDG_RUNTIME_DIR"
+runtime_dir
 cp -r "$ROOT/examples/python/hnlaunch/" .
 export LD_LIBRARY_PATH=$PLAIN
 cat >work.py <<'END'
@@ -47,8 +46,7 @@ print(*eval("[" + sys.argv[2] + "]"))' "$LINES_FILE" "$1"
 }
 true_of() { [[ $(field "$1") == True ]]; } # EXPRESSION
 
-start --label none --local 5 python3 work.py
-ok 'the ranks run' wait_for lines_are "$OUT" 1
+comes_up 'the ranks run' 1 start --label none --local 5 python3 work.py
 
 # --- JSON -------------------------------------------------------------------------------------
 look
@@ -85,8 +83,7 @@ done >missing
 is 'the manual has all names' "$(cat missing)" ''
 
 # --- a table, beside --------------------------------------------------------------------------
-hn top
-exits 'a second client at the same time' 0
+hn_exits 'a second client at the same time' 0 top
 ok 'has a line of the run' grep -qE '^run [a-z0-9]{5}  [0-9.ms]+  5 ranks on 1 node  step 3-5 of 50  (running|no step for [0-9]+[sm])$' "$OUT"
 ok 'has the host' grep -qE '^localhost +0-4 +4/5 +3 +-2 +key [0-9]+s +(~?[0-9]+%|-) +[0-9]+% +[0-9.]+[MG] ' "$OUT"
 ok 'the only host has its ranks below' grep -qE '^  rank 1 +S +key [0-9]+s ' "$OUT"
@@ -185,8 +182,7 @@ if command -v tmux >/dev/null; then
 fi
 id=$(field 't["run"]')
 touch end
-finish
-exits 'the job ends' 0
+exits 'the job ends' 0 finish
 WAITED=0
 wait "$LOOKER" || WAITED=$?
 is 'a client that looks on ends with 0' "$WAITED" 0
@@ -196,13 +192,10 @@ if command -v tmux >/dev/null; then
     ok 'and with 0' wait_for shown '^code 0$'
     pane kill-server
 fi
-hn top "$id"
-exits 'a run that has ended' 69
+hn_exits 'a run that has ended' 69 top "$id"
 has 'is told as such' "$ERR" "error[HN802]: run $id has ended"
-hn top nothing
-exits 'no such run' 66
-hn top a b
-exits 'two runs' 64
+hn_exits 'no such run' 66 top nothing
+hn_exits 'two runs' 64 top a b
 
 # --- what the nodes are asked -----------------------------------------------------------------
 # Between head and agent stands a program that writes the head's orders down.
@@ -258,8 +251,7 @@ ok 'the last one has gone: no more samples' wait_for samples_are 'launch 1000 10
 look
 ok 'again' wait_for samples_are 'launch 1000 1000 launch 0 1000'
 touch end.1
-finish
-exits 'the job ends after its restart' 0
+exits 'the job ends after its restart' 0 finish
 wait "$LOOKER"
 
 # A role that starts later, on a node that is sampled by then.
@@ -274,8 +266,7 @@ touch a.is.ready
 busy='sorted(k.get("busy_percent", -1) for k in r)'
 ok 'so is the role that follows, and how busy both are' wait_for true_of "len(r) == 2 and 0 <= $busy[0] < 30 and $busy[1] > 70"
 touch end
-finish
-exits 'the second role ends' 0
+exits 'the second role ends' 0 finish
 wait "$LOOKER"
 nothing_left 'nothing is left'
 done_testing

@@ -9,8 +9,7 @@
 sleeper=(/usr/bin/python3 "$ROOT/tests/clients/torch_sleeper.py")
 row() { grep -E "^ *\| +$1 +localhost " "$ERR" | tail -n 1; }
 
-start --local 3 --start-timeout 15s --label none "${sleeper[@]}" 1 init here
-ok 'three ranks are up' wait_for lines_are "$OUT" 3
+comes_up 'three ranks are up' 3 start --local 3 --start-timeout 15s --label none "${sleeper[@]}" 1 init here
 all_wait() {
     kill -QUIT "$PID"
     sleep 0.3
@@ -18,13 +17,11 @@ all_wait() {
 }
 ok 'Ctrl-\ shows what init_process_group waits for' wait_for all_wait
 ok 'the sleeper has not joined' grep -q 'not joined' <(row 1)
-finish
-exits 'a rank that does not come to init_process_group in the time that was given: 75' 75
+exits 'a rank that does not come to init_process_group in the time that was given: 75' 75 finish
 verdict_has 'it is named' 'rank 1 on localhost did not join within 15s'
 has 'the others are counted' "$ERR" 'note: 2 ranks joined'
 
-hn --local 3 --wait-warn 1s --label none "${sleeper[@]}" 2 wait
-exits 'TCPStore.wait ends when the key comes' 0
+hn_exits 'TCPStore.wait ends when the key comes' 0 --local 3 --wait-warn 1s --label none "${sleeper[@]}" 2 wait
 has 'until then it was told' "$ERR" 'warning[HN404]: ranks 0-1 wait for `/dawn` for '
 has 'and who has not come' "$ERR" 'rank 2 on localhost has not come'
 ok 'it has joined' grep -qE '\| +2 +localhost .* joined ' "$ERR"

@@ -58,8 +58,7 @@ dripping.join()
 END
 "$HNLAUNCH" --local 1 --timeout 500s python3 rank.py >"$OUT" 2>"$ERR" &
 PID=$!
-finish
-exits 'the job ends well' 0
+exits 'the job ends well' 0 finish
 has 'eighty large commands at once are served' "$OUT" 'served: 80'
 has 'small commands pass meanwhile' "$OUT" 'small commands meanwhile: True'
 has 'a large command passes those that stall' "$OUT" 'beside stalled ones: 7'

@@ -66,8 +66,7 @@ print("memory:", memory() - before)
 END
 "$HNLAUNCH" --local 1 --timeout 300s python3 rank.py >"$OUT" 2>"$ERR" &
 PID=$!
-finish
-exits 'the job ends well' 0
+exits 'the job ends well' 0 finish
 has 'forty large requests at once are served' "$OUT" 'served: 40'
 has 'small requests pass meanwhile' "$OUT" 'small requests meanwhile: True'
 has 'a large request passes those that stall' "$OUT" 'beside stalled ones: True'

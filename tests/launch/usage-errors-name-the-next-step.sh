@@ -14,8 +14,7 @@ lacks 'no hosts: the error stands once' "$ERR" 'nothing was started'
 hn_exits 'the first line of torchrun: 64' 64 --standalone --nproc_per_node=2 true
 has 'its number is in the help' "$ERR" 'help: say where to run: --local 2 on this machine'
 
-hn
-exits 'nothing at all: 64' 64
+hn_exits 'nothing at all: 64' 64
 
 hn_exits 'no program: 64' 64 --local 2
 
@@ -130,14 +129,12 @@ hn --local 1 -x OMP_NUM_THREADS=3 -x NCCL_SOCKET_IFNAME=lo -x CUDA_VISIBLE_DEVIC
 lacks 'nor of those that are set only when they are missing' "$ERR" warning
 lacks 'no hosts: the error stands once' "$ERR" 'nothing was started'
 
-hn
-exits 'nothing at all: 64' 64
+hn_exits 'nothing at all: 64' 64
 is 'the screen of -h is on standard error' "$(cat "$ERR")" "$("$HNLAUNCH" -h)"
 is 'and nothing on standard output' "$(cat "$OUT")" ''
 for words in 'logs -h' 'logs --help' 'help logs'; do
     # shellcheck disable=SC2086
-    hn $words
-    exits "$words: 0" 0
+    hn_exits "$words: 0" 0 $words
     has 'the help of that command' "$OUT" 'usage: hnlaunch logs [OPTION...] [RUN]'
 done
 hn help help
@@ -163,8 +160,7 @@ done
 
 for topic in 'help foo' '--help=foo' '--help foo'; do
     # shellcheck disable=SC2086
-    hn $topic
-    exits "$topic: 64" 64
+    hn_exits "$topic: 64" 64 $topic
     has 'it tells where the topics are' "$ERR" 'hnlaunch -h shows commands and topics'
 done
 
@@ -174,8 +170,7 @@ has 'and what to write' "$ERR" 'help: --spares N takes the last N hosts'
 printf 'a slots=1\nb slots=1 spare\n' >spare
 for words in '-w a,b --nodes 1 --spares auto' '-w a:1,b:1 -n 1 --spares auto' '-H spare --spares auto' '-w a,b -o run.spares=1'; do
     # shellcheck disable=SC2086
-    hn plan $words
-    exits "plan $words" 0
+    hn_exits "plan $words" 0 plan $words
     lacks 'hosts stand by' "$ERR" 'spares auto'
 done
 HNLAUNCH_RUN_SPARES=auto hn plan -w a,b

@@ -22,8 +22,7 @@ is 'staged files are used in place' "$(cat "$OUT")" "$PWD"
 ok 'nothing is copied' test ! -e "$TMP/stage"
 
 wrong() { # NAME EXIT NUMBER TEXT OPTION...
-    hn --local 1 "${@:5}" true
-    exits "$1: exit $2" "$2"
+    hn_exits "$1: exit $2" "$2" --local 1 "${@:5}" true
     has "$1 is told" "$ERR" "error[$3]: $4"
 }
 wrong 'no environment' 66 HN620 "--venv: $PWD/data is not a virtual environment: no pyvenv.cfg" --venv data
@@ -40,8 +39,7 @@ wrong 'no data' 66 HN230 "--stage: cannot read $PWD/nothing: No such file" --sta
 echo /home/me/src >"$site/__editable__.pkg.pth"
 touch env/bin/su
 chmod 4755 env/bin/su
-hn --local 1 --venv env true
-exits 'an editable install and a set-user-ID file: 0' 0
+hn_exits 'an editable install and a set-user-ID file: 0' 0 --local 1 --venv env true
 has 'the first is a warning' "$ERR" 'warning[HN622]: --venv: the environment leads to files outside of it'
 has 'with its path' "$ERR" '__editable__.pkg.pth names /home/me/src'
 has 'the second, too' "$ERR" 'warning[HN625]'
@@ -51,8 +49,7 @@ VERSION=$(sed -n 's/^#define MSG_VERSION *//p' "$ROOT/src/wire/msg.h")
 export VERSION PYTHONPATH=$ROOT/tests/lib
 printf '#!/bin/sh\nARCH=riscv64 exec python3 %s/tests/lib/fake_agent.py\n' "$ROOT" >remote
 chmod +x remote
-hn --ssh-command ./remote -w n1 --venv env true
-exits 'a node of another architecture: 69' 69
+hn_exits 'a node of another architecture: 69' 69 --ssh-command ./remote -w n1 --venv env true
 has 'is told' "$ERR" 'error[HN624]: --venv: the environment is for '
 has 'with what it is' "$ERR" 'n1 is riscv64'
 nothing_left 'no process is left'

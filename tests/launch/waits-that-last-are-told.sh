@@ -29,18 +29,13 @@ shown() {
     grep -qE '\| +0 +localhost .*waits in barrier `' "$ERR"
 }
 ok 'Ctrl-\ shows what a rank waits for' wait_for shown
-kill -INT "$PID"
-finish
-exits 'the job went on until Ctrl-C' 130
+exits 'the job went on until Ctrl-C' 130 finish_by INT
 
-hn --local 3 --wait-warn 500ms --start-timeout 2s --label none "$waiting" 0
-exits 'a given --start-timeout still ends the job: 75' 75
+hn_exits 'a given --start-timeout still ends the job: 75' 75 --local 3 --wait-warn 500ms --start-timeout 2s --label none "$waiting" 0
 
-hn --local 3 --wait-warn 0 --label none "$waiting" 0 late
-exits 'late ranks are waited for' 0
+hn_exits 'late ranks are waited for' 0 --local 3 --wait-warn 0 --label none "$waiting" 0 late
 lacks '--wait-warn 0 says nothing' "$ERR" HN404
-hn --local 3 --wait-warn 400ms --label none "$waiting" 0 late
-exits 'a warning does not end the job' 0
+hn_exits 'a warning does not end the job' 0 --local 3 --wait-warn 400ms --label none "$waiting" 0 late
 has 'it was told' "$ERR" 'warning[HN404]: ranks 1-2 wait in barrier '
 hn -q --local 3 --wait-warn 400ms --label none "$waiting" 0 late
 is 'with -q it is not' "$(cat "$ERR")" ''

@@ -20,17 +20,14 @@ is 'nothing is left' "$(ls -A "$TMP/run")" ''
 ok 'links are not followed' kept
 ok 'with -v the removal is told' grep -qE 'localhost: removed [0-9]+ files of ranks in ' "$ERR"
 
-hn --local 1 sh -c "$folder"' && mkdir -p d && kill -KILL $PPID'
-exits 'an agent that is killed' 125
+hn_exits 'an agent that is killed' 125 --local 1 sh -c "$folder"' && mkdir -p d && kill -KILL $PPID'
 is_empty() { [[ -z $(ls -A "$TMP/run") ]]; }
 ok 'its guard removes a folder, too' wait_for is_empty
 
-hn --local 1 --max-restarts 1 sh -c "$folder"' && ls -A && mkdir d && touch d/f; exit 3'
-exits 'a second attempt' 3
+hn_exits 'a second attempt' 3 --local 1 --max-restarts 1 sh -c "$folder"' && ls -A && mkdir d && touch d/f; exit 3'
 is 'finds nothing of the first' "$(sort -u "$OUT")" store
 
-hn --local 1 sh -c "$folder"' && mkdir many && cd many && seq 10100 | xargs touch'
-exits 'a rank that leaves very many files' 0
+hn_exits 'a rank that leaves very many files' 0 --local 1 sh -c "$folder"' && mkdir many && cd many && seq 10100 | xargs touch'
 ok 'the agent does not remove them for ever, and tells it' \
     grep -qE "^warning\[HN314\]: localhost: cannot remove all files of the job in $TMP/run/hnlaunch-[^ ]*: " "$ERR"
 ok 'they are there, as told' test -d "$(sed -n 's/.* of the job in \([^:]*\): .*/\1/p' "$ERR")/many"

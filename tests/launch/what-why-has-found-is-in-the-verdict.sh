@@ -8,8 +8,7 @@
 # shellcheck source=tests/lib/why.sh
 . "$ROOT/tests/lib/why.sh"
 
-export XDG_RUNTIME_DIR=$TMP/runtime
-mkdir -m 700 "$XDG_RUNTIME_DIR"
+runtime_dir
 python3 -c 'import json' || skip_all 'needs python3'
 hanging=$BUILD/tests/clients/hanging
 
@@ -24,8 +23,7 @@ id=$(run_id)
 found=$(field "a['text']")
 is 'no event has told it yet' "$(hang_events events.json text)" ''
 "$HNLAUNCH" stop "$id" 2>/dev/null
-finish
-exits 'hnlaunch stop ends the run' 143
+exits 'hnlaunch stop ends the run' 143 finish
 verdict_has 'the last line has the rank, and the order' ': rank 2 on localhost is stopped by a signal (state T)' \
     '; 3 ranks wait in hn_barrier' '; hnlaunch stop (pid '
 is 'an event tells it' "$(hang_events events.json text)" "(2, ${found@Q})"
@@ -35,13 +33,10 @@ hn report "$id"
 is 'once' "$(grep -c 'ranks 0-1,3 wait in hn_barrier' "$OUT")" 1
 
 # Asked on the terminal of the run, and stopped there.
-start --local 4 --hang-after 0 --label none "$hanging" stop 2
-ok 'the ranks of another run are up' wait_for lines_are "$OUT" 4
+comes_up 'the ranks of another run are up' 4 start --local 4 --hang-after 0 --label none "$hanging" stop 2
 found_here() { jobs -rp | grep -qx "$PID" && kill -QUIT "$PID" && grep -q 'note: ranks 0-1,3 wait in .* it is stopped by a signal' "$ERR"; }
 ok 'Ctrl-\ twice finds it, too' wait_for found_here
-kill -INT "$PID"
-finish
-exits 'Ctrl-C ends the run' 130
+exits 'Ctrl-C ends the run' 130 finish_by INT
 verdict_has 'the last line has the rank' ': rank 2 on localhost is stopped by a signal (state T)' '; SIGINT  (exit 130)'
 
 # The ranks go on, and to the end.
@@ -55,16 +50,14 @@ goes_on() { # HOW: rank 1 is found, and goes on
 }
 goes_on 'stopped later'
 "$HNLAUNCH" stop "$id" 2>/dev/null
-finish
-exits 'stopped later: the code of the order' 143
+exits 'stopped later: the code of the order' 143 finish
 verdict_has 'stopped later: the last line has the order only' 'stopped after' ': hnlaunch stop (pid '
 lacks 'stopped later: ... no rank' "$ERR" 'rank 1 on localhost'
 hn report "$id"
 lacks 'stopped later: nor has the report' "$OUT" 'wait in'
 goes_on 'to the end'
 touch end
-finish
-exits 'to the end: no failure' 0
+exits 'to the end: no failure' 0 finish
 hn report "$id"
 lacks 'to the end: the report has no hang' "$OUT" 'wait in'
 

@@ -5,8 +5,7 @@
 # what was wrong with that of RAS.
 # shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-export XDG_RUNTIME_DIR=$TMP/runtime
-mkdir -m 700 "$XDG_RUNTIME_DIR"
+runtime_dir
 python3 -c 'import json' || skip_all 'needs python3'
 unset "${!NCCL_RAS_@}"
 
@@ -19,8 +18,7 @@ said() { # MODE NOTE
 }
 on="NCCL's RAS on localhost: "
 
-start --local 1 --label none python3 "$ROOT/tests/lib/fake_ras.py" "$PWD/mode"
-ok 'RAS listens' wait_for lines_are "$OUT" 1
+comes_up 'RAS listens' 1 start --local 1 --label none python3 "$ROOT/tests/lib/fake_ras.py" "$PWD/mode"
 said silent "${on}no answer, although a process listens"
 said other "${on}another program listens at its address"
 said old "${on}not asked, because NCCL before 2.27.3 may crash then, and its version is not known"
@@ -28,24 +26,19 @@ said flood "${on}the answer is longer than 512 KiB"
 said slow "${on}no complete answer within 5 s"
 said cut "${on}the answer cannot be read"
 echo hostile >mode
-hn why
-exits 'hostile: why has an answer' 0
+hn_exits 'hostile: why has an answer' 0 why
 has 'hostile: RAS alone decides nothing' "$OUT" "note: NCCL's RAS alone says, communicator "
 lacks 'hostile: no escape sequence of it comes through' "$OUT" $'\e'
-kill -INT "$PID"
-finish
+finish_by INT
 
-start --local 1 --label none sh -c 'echo runs; exec sleep 1000'
-ok 'a rank runs' wait_for lines_are "$OUT" 1
+comes_up 'a rank runs' 1 start --local 1 --label none sh -c 'echo runs; exec sleep 1000'
 "$HNLAUNCH" why --json >answer
 is 'without NCCL nothing is said of RAS' "$(notes)" ''
-kill -INT "$PID"
-finish
+finish_by INT
 NCCL_RAS_ADDR=192.0.2.1:4000 start --local 1 --label none sh -c 'echo runs; exec sleep 1000'
 ok 'address: a rank runs' wait_for lines_are "$OUT" 1
 said address "${on}NCCL_RAS_ADDR is 192.0.2.1:4000, not a port of 127.0.0.1"
-kill -INT "$PID"
-finish
+finish_by INT
 
 # Two worlds on one node: each has a RAS of its own.
 echo behind a1 >mode.a
@@ -60,7 +53,6 @@ echo silent >mode.a
 hn why
 has 'the first is silent: why says so' "$OUT" "${on}no answer, although a process listens"
 has 'and has the answer of the second' "$OUT" "NCCL's RAS, communicator b2 (2 ranks): role b, rank 0 has launched 40"
-kill -INT "$PID"
-finish
+finish_by INT
 nothing_left 'nothing is left'
 done_testing

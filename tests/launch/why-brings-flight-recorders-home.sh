@@ -7,15 +7,13 @@
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 # shellcheck source=tests/lib/why.sh
 . "$ROOT/tests/lib/why.sh"
-export XDG_RUNTIME_DIR=$TMP/runtime
-mkdir -m 700 "$XDG_RUNTIME_DIR"
+runtime_dir
 python3 -c 'import json' || skip_all 'needs python3'
 unset "${!NCCL_@}" "${!TORCH_@}"
 
 recorder=$ROOT/tests/lib/flight_recorder.py
 ranks() { # ARG...: four of them, with recorders
-    start --local 4 --label none "$@"
-    ok "${*: -1}: the recorders are ready" wait_for lines_are "$OUT" 4
+    comes_up "${*: -1}: the recorders are ready" 4 start --local 4 --label none "$@"
 }
 notes() { field "'; '.join(n for n in a['notes'] if 'flight recorder' in n)"; }
 cat >check.py <<'END'
@@ -36,8 +34,7 @@ has 'also in the report' "$(field "a['file']")" "note: dumps of PyTorch's flight
 is 'they are the user'\''s alone' "$(stat -c %a "$(field "a['dumps']")" "$(field "a['dumps']")/nccl_trace_rank_0" | xargs)" '700 600'
 why
 ok 'a second look has new ones' python3 check.py "$(field "a['dumps']")" 2 0,1,2,3
-kill -INT "$PID"
-finish
+finish_by INT
 lacks 'they are none of a failure' "$ERR" "flight recorder"
 
 otherwise() { # HOW NOTE
@@ -45,8 +42,7 @@ otherwise() { # HOW NOTE
     why
     ok "$1: the other dumps are there" python3 check.py "$(field "a['dumps']")" 1 0,1,3
     is "$1: it is told why one is missing" "$(notes | sed 's/.*; //')" "no dump of PyTorch's flight recorder of rank 2: $2"
-    kill -INT "$PID"
-    finish
+    finish_by INT
 }
 otherwise gone 'no thread of the rank reads its FIFO'
 otherwise late 'no dump came in time'
@@ -70,24 +66,20 @@ hn.barrier()
 END
 cp -r "$ROOT/examples/python/hnlaunch/" .
 export LD_LIBRARY_PATH=$PLAIN
-hn --local 3 --hang-after 2s --on-hang stop --label none python3 hang.py "$recorder" hang
-exits 'unasked: the ranks hang' 124
+hn_exits 'unasked: the ranks hang' 124 --local 3 --hang-after 2s --on-hang stop --label none python3 hang.py "$recorder" hang
 has 'unasked: the dumps are told' "$ERR" "note: dumps of PyTorch's flight recorder of ranks 0-2"
 start -v --local 3 --hang-after 2s --label none python3 hang.py "$recorder" compute
 ok 'no hang: the ranks were looked at' wait_for grep -q 'no rank has gone on for 2.0s, but no hang is visible' "$ERR"
 is 'no hang: no dump was ordered' "$(grep -c asked "$OUT")" 0
-kill -INT "$PID"
-finish
+finish_by INT
 
 # Before the ranks are stopped at the end of their time.
-hn --local 4 --label none --timeout 3s python3 "$recorder"
-exits '--timeout: the time is over' 124
+hn_exits '--timeout: the time is over' 124 --local 4 --label none --timeout 3s python3 "$recorder"
 has '--timeout: the dumps are told' "$ERR" "note: dumps of PyTorch's flight recorder of ranks 0-3"
 
 ranks --log-dir none python3 "$recorder"
 why
 is 'without records none are ordered' "$(notes)$(grep -c asked "$OUT")" 0
-kill -INT "$PID"
-finish
+finish_by INT
 nothing_left 'nothing is left'
 done_testing

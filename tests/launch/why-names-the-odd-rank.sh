@@ -11,8 +11,7 @@
 . "$ROOT/tests/lib/why.sh"
 
 long=${1-}
-export XDG_RUNTIME_DIR=$TMP/runtime
-mkdir -m 700 "$XDG_RUNTIME_DIR"
+runtime_dir
 mkfifo fifo "$TMP/empty.fifo"
 python3 -c 'import json' || skip_all 'needs python3'
 has_tool() { command -v "$1" >/dev/null; }
@@ -49,8 +48,7 @@ stack_has 'sleep: and those of the others' 0 'hn_barrier'
 id=$(field "a['run']")
 is 'sleep: the stacks are kept with the run' "$(find "$XDG_STATE_HOME/hnlaunch/runs/$id/" -name 'why-*.txt' | wc -l | sed 's/[1-9][0-9]*/some/')" some
 has 'sleep: as the tool has printed them' "$(field "a['file']")" 'load_batch'
-hn why "$id"
-exits 'a run can be named' 0
+hn_exits 'a run can be named' 0 why "$id"
 has 'the finding is for people' "$OUT" 'note: ranks 0-1,3 wait in '
 has 'the odd rank comes first, the others are one row' "$OUT" '| ranks 0-1,3 '
 is 'in this order' "$(grep -c 'differs' "$OUT") $(grep '^ *| rank' "$OUT" | head -n 1 | grep -c 'rank 2 on localhost')" '1 1'
@@ -60,11 +58,9 @@ ok 'Ctrl-\ again and again tells it, too' wait_for again
 has 'with the stacks' "$ERR" 'load_batch'
 ok 'the job goes on' kill -0 "$PID"
 stop_run
-hn why
-exits 'without a run that goes on the newest is named' 69
+hn_exits 'without a run that goes on the newest is named' 69 why
 has 'as ended' "$ERR" "error[HN802]: run $id has ended"
-hn why nothing
-exits 'a run that is not there' 66
+hn_exits 'a run that is not there' 66 why nothing
 
 more() { if [[ $long == all ]]; then hangs "$@"; fi; }
 hangs stop hang ' does not: it is stopped by a signal (state T)'
@@ -156,8 +152,7 @@ if type -P flock >/dev/null && [[ -r /proc/self/syscall ]]; then
     ok 'flock: the shell is named, not the program that has ended' wait_for waits_for_shell
     has 'flock: ... in the paragraph, too' "$(field "a['file']")" "waits to lock $PWD/shared.lock (process $shell, bash, has it)"
     kill "$shell"
-    finish
-    exits 'flock: the rank goes on after the shell' 0
+    exits 'flock: the rank goes on after the shell' 0 finish
 else
     skip 'the shell that has a lock' 'needs flock (util-linux) and /proc/PID/syscall'
 fi
@@ -369,9 +364,7 @@ ok 'slow tool: no tool is left' wait_for gone
 why &
 asker=$!
 ok 'slow tool: it has stopped the rank again' wait_for stopped
-kill -INT "$PID"
-finish
-exits 'slow tool: Ctrl-C ends the job' 130
+exits 'slow tool: Ctrl-C ends the job' 130 finish_by INT
 wait "$asker"
 is 'slow tool: who asked is told the end of the run' "$(grep -c 'error\[HN802\]: run .* has ended: stopped after .*: SIGINT' "$TMP/why.err")" 1
 : >"$SLOW_PIDS"
