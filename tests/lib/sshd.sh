@@ -6,6 +6,7 @@
 #   sshd_start [LINE...]        more lines for its config; sets PORT; its files are in $SSHD
 #   sshd_beside_ssh [LINE...]   the same, known to the client, at $at, for tests that ask ssh(1) the same; skips without
 #   ssh_logs_in [HOST]          whether ssh(1) does, with $TMP/ssh_config; its words are in $TMP/ssh.err
+#   key_refused, start_ssh_agent, add_locked
 #   probe ARG...                link_probe with $TMP/ssh_config, as run() of tap.sh
 #
 # Client side: $KEY (allowed to log in), $TMP/ssh_config (names $KEY and $KNOWN), $KNOWN.
@@ -100,6 +101,23 @@ sshd_beside_ssh() { # [LINE...]
 ssh_logs_in() { # [HOST]
     ssh -F "$TMP/ssh_config" -oBatchMode=yes -p "$PORT" "${1-127.0.0.1}" true >/dev/null 2>"$TMP/ssh.err"
 }
+
+key_refused() { # NAME CAUSE: $at, for its host key, before any login
+    probe -c 'echo in' ssh "$at"
+    is "$1: not opened" "$RC" 1
+    has "$1: $2" "$ERR" "failed hostkey $2:"
+    lacks "$1: no login" "$ERR" 'phase auth'
+}
+
+start_ssh_agent() { # it ends with the script
+    eval "$(ssh-agent -s -a "$TMP/agent")" >/dev/null
+    AGENT_PID=$SSH_AGENT_PID
+    export SSH_AUTH_SOCK
+    printf '#!/bin/sh\necho secret\n' >"$TMP/ask"
+    chmod +x "$TMP/ask"
+}
+
+add_locked() { DISPLAY=x SSH_ASKPASS=$TMP/ask SSH_ASKPASS_REQUIRE=force ssh-add -q "$TMP/locked" 2>/dev/null; } # of the passphrase "secret"
 
 probe() { run "$PROBE" -F "$TMP/ssh_config" "$@"; }
 

@@ -14,8 +14,7 @@ uid=$(id -u)
 more=$TMP/more
 
 refused() { # NAME FILE: as launch, with what is in "${how[@]}"
-    run "${how[@]}" "$HNLAUNCH" "${named[@]}" -p "$PORT" -w node1 true
-    exits "$1: refused" 78
+    exits "$1: refused" 78 run "${how[@]}" "$HNLAUNCH" "${named[@]}" -p "$PORT" -w node1 true
     has "$1: its number" "$ERR" "error[HN209]: "
     has "$1: the file" "$ERR" "$2 can be written by others (mode 0$(stat -c %a "$2"))"
     has "$1: the next step" "$ERR" "= help: chmod go-w $2"
@@ -24,8 +23,7 @@ refused() { # NAME FILE: as launch, with what is in "${how[@]}"
 }
 
 allowed() { # NAME
-    run "${how[@]}" "$HNLAUNCH" "${named[@]}" -p "$PORT" -w node1 true
-    exits "$1" 0
+    exits "$1" 0 run "${how[@]}" "$HNLAUNCH" "${named[@]}" -p "$PORT" -w node1 true
     ok "$1: for ssh, too" asks_ssh
 }
 
@@ -70,18 +68,14 @@ chmod 664 "$mine"
 chgrp 23456 "$mine"
 refused 'by a group' "$mine"
 chgrp 12345 "$mine"
-run "${how[@]}" "$HNLAUNCH" -p "$PORT" -w node1 true
-exits 'by a group of this user alone' 0
+exits 'by a group of this user alone' 0 run "${how[@]}" "$HNLAUNCH" -p "$PORT" -w node1 true
 chmod 644 "$mine"
 chown 1234 "$mine"
-run "${how[@]}" "$HNLAUNCH" -p "$PORT" -w node1 true
-exits "somebody else's file" 78
+exits "somebody else's file" 78 run "${how[@]}" "$HNLAUNCH" -p "$PORT" -w node1 true
 has 'says whose it is' "$ERR" "error[HN209]: $mine belongs to user 1234"
 ok 'for ssh, too' not asks_ssh
-run "${how[@]}" "$HNLAUNCH" --ssh-config none -p "$PORT" -w 127.0.0.1 true
-exits 'a launch that does not read it' 0
-run "${how[@]}" "$HNLAUNCH" --local 2 true
-exits 'nor does one without ssh' 0
+exits 'a launch that does not read it' 0 run "${how[@]}" "$HNLAUNCH" --ssh-config none -p "$PORT" -w 127.0.0.1 true
+exits 'nor does one without ssh' 0 run "${how[@]}" "$HNLAUNCH" --local 2 true
 
 chown "$uid" "$mine"
 echo 'Include more' >>"$mine"

@@ -19,13 +19,6 @@ other_print=$(ssh-keygen -lf "$TMP/other.pub" | cut -d' ' -f2)
 
 known() { printf '%s\n' "$@" >"$KNOWN"; } # LINE...
 
-refused() { # NAME CAUSE
-    probe -c 'echo in' ssh "$at"
-    is "$1: not opened" "$RC" 1
-    has "$1: $2" "$ERR" "failed hostkey $2:"
-    lacks "$1: no login" "$ERR" 'phase auth'
-}
-
 allowed() { # NAME
     probe -c 'echo in' ssh "$at"
     exits "$1" 0
@@ -35,12 +28,12 @@ known "[$bare]:$PORT $(sshd_key)"
 allowed 'a known key'
 
 known
-refused 'no line' key-unknown
+key_refused 'no line' key-unknown
 has 'the offered key is shown' "$ERR" "$print"
 has 'the files are named' "$ERR" "$KNOWN"
 
 known "[$bare]:$PORT $other"
-refused 'another key' key-changed
+key_refused 'another key' key-changed
 has 'the known key is shown with file and line' "$ERR" "$other_print  $KNOWN:1"
 has 'and the offered one' "$ERR" "offered ED25519 $print"
 
@@ -48,16 +41,16 @@ known '# first' "[$bare]:$PORT $other" "[$bare]:$PORT $(sshd_key)"
 allowed 'one of two keys is right'
 
 known "[$bare]:$PORT $rsa"
-refused 'only a key of another type' key-changed
+key_refused 'only a key of another type' key-changed
 
 known "@revoked * $(sshd_key)" "[$bare]:$PORT $(sshd_key)"
-refused 'a revoked key' key-revoked
+key_refused 'a revoked key' key-revoked
 
 known "$bare $(sshd_key)"
 allowed 'the name without the port'
 
 known "$bare $other"
-refused 'a line for port 22 says nothing about other ports' key-unknown
+key_refused 'a line for port 22 says nothing about other ports' key-unknown
 
 known "nothing-like-it,[$bare]:$PORT $(sshd_key)"
 allowed 'a list of names'
@@ -66,7 +59,7 @@ known "[127.0.*]:$PORT $(sshd_key)"
 allowed 'a pattern'
 
 known "[127.0.*]:$PORT,![$bare]:$PORT $(sshd_key)"
-refused 'a negated pattern' key-unknown
+key_refused 'a negated pattern' key-unknown
 
 known "[$bare]:$PORT $(sshd_key)"
 ssh-keygen -q -H -f "$KNOWN" >/dev/null 2>&1
@@ -75,7 +68,7 @@ allowed 'a hashed name'
 
 known "[$bare]:$PORT $other"
 ssh-keygen -q -H -f "$KNOWN" >/dev/null 2>&1
-refused 'another key under a hashed name' key-changed
+key_refused 'another key under a hashed name' key-changed
 
 known 'garbage' "[$bare]:$PORT ssh-ed25519 AAAAnotbase64!" "$(head -c 20000 /dev/zero | tr '\0' x) y z" \
     "[$bare]:$PORT $(sshd_key)"
@@ -83,9 +76,9 @@ allowed 'lines that cannot be read are skipped, long ones too'
 
 known "[$bare]:$PORT $other"
 write_config 'StrictHostKeyChecking no'
-refused 'a changed key with StrictHostKeyChecking no' key-changed
+key_refused 'a changed key with StrictHostKeyChecking no' key-changed
 known
-refused 'an unknown key with StrictHostKeyChecking no' key-unknown
+key_refused 'an unknown key with StrictHostKeyChecking no' key-unknown
 write_config "Host $bare" '    HostKeyAlias cluster'
 known "cluster $(sshd_key)"
 allowed 'HostKeyAlias'
@@ -116,8 +109,7 @@ for i in 1 2 3; do
     lines+=("Host node$i" "    HostName $bare" "    Port $PORT" "    HostKeyAlias node$i")
 done
 write_config "${lines[@]}"
-hn --ssh-config "$TMP/ssh_config" -w 'node[1-3]' true
-exits 'three nodes that are not known' 77
+hn_exits 'three nodes that are not known' 77 --ssh-config "$TMP/ssh_config" -w 'node[1-3]' true
 has 'are one error' "$ERR" 'error[HN205]: host keys of 3 nodes are not known'
 has 'with one key, offered by three' "$ERR" "| node[1-3]        offered ED25519 $print"
 has 'and one line that says where it was looked for' "$ERR" "= note: looked in $KNOWN, /dev/null"

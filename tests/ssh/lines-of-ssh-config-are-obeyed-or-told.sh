@@ -18,8 +18,7 @@ asks_ssh() { ssh -F "$TMP/ssh_config" -oBatchMode=yes node1 true </dev/null >"$T
 # Told once for each line, however many hosts it holds for.
 hosts 'Host node[12]' '    SetEnv A=b' 'Host node*' '    SetEnv B=c' '    RemoteForward 1 a:1' '    Tunnel no' \
     'Host other' '    SetEnv A=c'
-launch --oversubscribe -w node1,node2,node3 true
-exits 'lines that are not obeyed' 0
+exits 'lines that are not obeyed' 0 launch --oversubscribe -w node1,node2,node3 true
 has 'the number' "$ERR" 'warning[HN240]: 2 lines of the ssh configuration are not obeyed'
 has 'the first line' "$ERR" "$TMP/ssh_config: line 4: SetEnv is not obeyed: the variables of ranks are those of --export"
 has 'the second line' "$ERR" "$TMP/ssh_config: line 5: RemoteForward is not obeyed: no port is forwarded"
@@ -30,45 +29,36 @@ lacks 'not what is for others' "$ERR" 'line 8:'
 
 # What ranks do not miss is told with -v, and when a login fails.
 hosts 'Host *' '    ForwardAgent yes' '    ForwardX11 yes' '    LocalForward 127.0.0.1:1 a:1' 'Host node9' '    Port 1'
-launch -w node1 true
-exits 'lines that ranks do not miss' 0
+exits 'lines that ranks do not miss' 0 launch -w node1 true
 lacks 'say nothing by default' "$ERR" HN240
 launch -v -w node1 true
 has 'but with -v' "$ERR" 'warning[HN240]: 3 lines of the ssh configuration are not obeyed'
 has 'each with its reason' "$ERR" "$TMP/ssh_config: line 2: ForwardAgent is not obeyed: ranks get no ssh-agent"
-launch -w node1,node9 true
-exits 'a login that fails' 68
+exits 'a login that fails' 68 launch -w node1,node9 true
 has 'and then, too' "$ERR" 'warning[HN240]: 3 lines of the ssh configuration are not obeyed'
 hosts 'ServerAliveInterval 15' 'ControlMaster auto' 'ForwardAgent no' 'SendEnv LANG LC_*'
-launch -w node1 true
-exits 'lines without a meaning here' 0
+exits 'lines without a meaning here' 0 launch -w node1 true
 lacks 'say nothing' "$ERR" HN240
 
 # Refused: ssh(1) would refuse the login, or make another one.
 hosts 'Host node1 node2' '    KnownHostsCommand /bin/false %H'
-launch -w node[1-3] true
-exits 'a line that would change the login' 78
+exits 'a line that would change the login' 78 launch -w node[1-3] true
 has 'the number' "$ERR" 'error[HN241]: the ssh configuration for 2 nodes cannot be obeyed'
 has 'file and line' "$ERR" "$TMP/ssh_config: line 2: KnownHostsCommand is not obeyed: "
 has 'the way out' "$ERR" '= help: --ssh-command ssh obeys it, or remove the line for this host'
 told_once 'once' 'cannot be obeyed'
-launch -w node3 true
-exits 'another host' 0
+exits 'another host' 0 launch -w node3 true
 hosts 'Host node1' '    KnownHostsCommand none' 'Host *' '    KnownHostsCommand /bin/false'
-launch -w node1 true
-exits 'the first value wins' 0
+exits 'the first value wins' 0 launch -w node1 true
 hosts 'Host jump' "    HostName 127.0.0.1" "    Port $PORT" '    CheckHostIP yes'
-launch -w node1 --jump jump true
-exits 'at a jump host' 78
+exits 'at a jump host' 78 launch -w node1 --jump jump true
 has 'told as such' "$ERR" "$TMP/ssh_config: line 4: CheckHostIP is not obeyed"
 hosts 'RefuseConnection "closed today"'
-launch -w node1 true
-exits 'RefuseConnection' 78
+exits 'RefuseConnection' 78 launch -w node1 true
 has 'its text' "$ERR" "$TMP/ssh_config: line 1: RefuseConnection: closed today"
 # shellcheck disable=SC2016
 hosts 'IdentityFile /${HN_NOT_SET}/key'
-launch -w node1 true
-exits 'a variable that is not set' 78
+exits 'a variable that is not set' 78 launch -w node1 true
 has 'file and line' "$ERR" "$TMP/ssh_config: line 1: IdentityFile: the variable HN_NOT_SET is not set"
 ok 'ssh refuses, too' not asks_ssh
 
@@ -84,8 +74,7 @@ hosts 'Frobnicate yes'
 launch -w node1 true
 has 'the way out of an unknown keyword' "$ERR" '= help: IgnoreUnknown frobnicate, in a line before, passes over it'
 hosts 'IgnoreUnknown Frob*' 'Frobnicate yes'
-launch -w node1 true
-exits 'IgnoreUnknown' 0
+exits 'IgnoreUnknown' 0 launch -w node1 true
 
 # Match exec has no streams of hnlaunch.
 # shellcheck disable=SC2016
@@ -113,7 +102,6 @@ launch -w node1 true
 ok 'a host key that is too short: refused' not test "$RC" = 0
 ok 'ssh refuses, too' not asks_ssh
 hosts 'RequiredRSASize 2048'
-launch -w node1 true
-exits 'one that is long enough' 0
+exits 'one that is long enough' 0 launch -w node1 true
 ok 'for ssh, too' asks_ssh
 done_testing

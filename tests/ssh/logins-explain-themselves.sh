@@ -76,12 +76,8 @@ KEY=$TMP/absent write_config
 probe -c 'echo in' ssh "$at"
 has 'a key that is not there' "$ERR" "$TMP/absent: no such file"
 
-eval "$(ssh-agent -a "$TMP/agent")" >/dev/null
-AGENT_PID=$SSH_AGENT_PID
-export SSH_AUTH_SOCK
-printf '#!/bin/sh\necho secret\n' >"$TMP/ask"
-chmod +x "$TMP/ask"
-DISPLAY=x SSH_ASKPASS=$TMP/ask SSH_ASKPASS_REQUIRE=force ssh-add -q "$TMP/locked" 2>/dev/null
+start_ssh_agent
+add_locked
 KEY=$TMP/locked write_config
 probe -c 'echo in' ssh "$at"
 exits 'the agent has the locked key' 0

@@ -32,16 +32,13 @@ launch() { # MACHINE: what the node says it is
 }
 cached() { find "$TMP/cache" -name 'agent-*' | wc -l; }
 
-launch "$machine"
-exits 'a node of the same kind as this machine' 0
+exits 'a node of the same kind as this machine' 0 launch "$machine"
 has 'runs the program' "$OUT" in
 is 'its agent is kept there' "$(cached)" 1
-launch "$machine"
-exits 'and found again' 0
+exits 'and found again' 0 launch "$machine"
 is 'at the price of one uname' "$(wc -l <"$TMP/asked")" 1
 
-launch riscv64
-exits 'no agent for the node: nothing was started' 69
+exits 'no agent for the node: nothing was started' 69 launch riscv64
 has 'by its own code' "$ERR" 'error[HN216]: no agent is installed for the machine of n3'
 has 'with what it is and what there is' "$ERR" "is a machine of type riscv64; agents installed: $machine"
 has 'and the next step' "$ERR" 'put it beside the others as hnlaunch-agent-TYPE'
@@ -61,8 +58,7 @@ else
     printf "$code" | dd of="$agent" bs=1 seek=18 conv=notrunc status=none
 fi
 runs() { "$agent" </dev/null >/dev/null 2>&1; }
-launch "$machine"
-exits 'beside another agent: the right one still runs' 0
+exits 'beside another agent: the right one still runs' 0 launch "$machine"
 launch "$other"
 is 'a node of the other kind takes the other agent' "$(cached)" 2
 sent=$(find "$TMP/cache" -name 'agent-*' -newer "$agent" | head -n 1)
@@ -78,15 +74,13 @@ launch riscv64
 has 'all agents are named' "$ERR" "agents installed: $machine, $other"
 
 cp "$BUILD/hnlaunch-agent" "$TMP/installed/hnlaunch-agent-riscv64"
-launch "$machine"
-exits 'an agent under a wrong name' 69
+exits 'an agent under a wrong name' 69 launch "$machine"
 has 'is refused' "$ERR" "installed/hnlaunch-agent-riscv64 is for $machine"
 echo 'no program' >"$TMP/installed/hnlaunch-agent-riscv64"
 launch "$machine"
 has 'as is what is no program' "$ERR" 'hnlaunch-agent-riscv64 is not a program of a known machine'
 rm "$TMP/installed/"hnlaunch-agent-*
-launch "$machine"
-exits 'no agent at all' 69
+exits 'no agent at all' 69 launch "$machine"
 has 'is told with both places' "$ERR" "hnlaunch-agent is neither beside $TMP/installed/hnlaunch nor in /"
 nothing_left 'nothing is left'
 done_testing

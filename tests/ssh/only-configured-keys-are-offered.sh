@@ -15,12 +15,7 @@ done
 cat "$TMP/locked.pub" "$TMP/plain.pub" >>"$TMP/authorized_keys"
 sshd_beside_ssh 'LogLevel DEBUG1' 'MaxAuthTries 100'
 
-eval "$(ssh-agent -a "$TMP/agent")" >/dev/null
-AGENT_PID=$SSH_AGENT_PID
-export SSH_AUTH_SOCK
-printf '#!/bin/sh\necho secret\n' >"$TMP/ask"
-chmod +x "$TMP/ask"
-add_locked() { DISPLAY=x SSH_ASKPASS=$TMP/ask SSH_ASKPASS_REQUIRE=force ssh-add -q "$TMP/locked" 2>/dev/null; }
+start_ssh_agent
 ssh-add -q "$TMP/stranger1" "$TMP/stranger2" 2>/dev/null
 add_locked
 
@@ -92,8 +87,7 @@ compare 'and another key' 0 ''
 printf 'node1 %s\n' "$(sshd_key)" >>"$KNOWN"
 KEY=$TMP/plain write_config 'Host node1 node2' '    HostName 127.0.0.1' "    Port $PORT" '    HostKeyAlias node1' \
     'Host *' "IdentityFile $TMP/id"
-hn --ssh-config "$TMP/ssh_config" -w node1 -w node2 --oversubscribe --label none echo up
-exits 'a launch with another key' 0
+hn_exits 'a launch with another key' 0 --ssh-config "$TMP/ssh_config" -w node1 -w node2 --oversubscribe --label none echo up
 has 'warns' "$ERR" 'warning[HN247]: 1 private key is ignored: other users may access the file'
 is 'once' "$(grep -c "| $TMP/plain  0602" "$ERR")" 1
 ssh-add -q - <"$TMP/plain" 2>/dev/null

@@ -15,10 +15,7 @@ ssh-keygen -q -t ed25519 -N '' -f "$TMP/other"
 ssh-keygen -q -t ed25519 -N '' -f "$TMP/ca"
 
 refused() { # NAME CAUSE
-    probe -c 'echo in' ssh "$at"
-    is "$1: not opened" "$RC" 1
-    has "$1: $2" "$ERR" "failed hostkey $2:"
-    lacks "$1: no login" "$ERR" 'phase auth'
+    key_refused "$@"
     ok "$1: ssh refuses it, too" not ssh_logs_in
 }
 
@@ -94,20 +91,16 @@ has 'behind a jump host' "$ERR" 'failed hostkey key-revoked'
 launch() { hn --ssh-config "$TMP/ssh_config" -p "$PORT" -w node1 "$@"; }
 node1=('Host node1' '    HostName 127.0.0.1' 'Host *')
 write_config "${node1[@]}" "RevokedHostKeys $list"
-launch true
-exits 'a launch' 77
+exits 'a launch' 77 launch true
 has 'its number' "$ERR" 'error[HN207]: the host key of node1 is revoked'
 has 'names file and line' "$ERR" "revoked $list:1"
-launch --ssh-command ssh true
-exits "through the site's ssh" 77
+exits "through the site's ssh" 77 launch --ssh-command ssh true
 has 'the same number' "$ERR" 'error[HN207]: the host key of node1 is revoked'
 rm "$list"
-launch true
-exits 'without the file' 77
+exits 'without the file' 77 launch true
 has 'another number' "$ERR" 'error[HN208]: the host key of node1 cannot be checked'
 has 'with the reason' "$ERR" "$list: No such file"
-launch --ssh-command ssh true
-exits "and through the site's ssh" 77
+exits "and through the site's ssh" 77 launch --ssh-command ssh true
 has 'the same' "$ERR" 'error[HN208]: the host key of node1 cannot be checked'
 
 write_config 'RevokedHostKeys' "${node1[@]}"

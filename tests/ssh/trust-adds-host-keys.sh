@@ -43,8 +43,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))' "$1" "$HNLAUNCH" tru
 }
 rm -f "$KNOWN"
 
-trust_hosts 'node[1-3]' other
-exits 'without a terminal, and without --yes: 77' 77
+exits 'without a terminal, and without --yes: 77' 77 trust_hosts 'node[1-3]' other
 is 'equal keys share a row' "$(<"$OUT")" "new    ED25519  $one_print  node[1-3]
 new    ED25519  $two_print  other"
 has 'which says what to do' "$ERR" 'error[HN225]: 4 new host keys were not added: standard input is no terminal to ask at'
@@ -59,21 +58,18 @@ on_terminal yes 'node[1-3]' node2
 exits 'yes' 0
 has 'is told' "$OUT" "hnlaunch: added 3 host keys to $KNOWN"
 is 'the lines are those of ssh' "$(<"$KNOWN")" "$(printf "%s $one_key\n" node1 node2 node3)"
-trust_hosts 'node[1-3]'
-exits 'once more: nothing is to do' 0
+exits 'once more: nothing is to do' 0 trust_hosts 'node[1-3]'
 is 'the keys are known' "$(<"$OUT")" "known  ED25519  $one_print  node[1-3]"
 is 'and no line is added' "$(grep -c . "$KNOWN")" 3
 is 'no login was tried' "$(cat "$TMP"/sshd.*/log 2>/dev/null | grep -c 'Accepted')" 0
 
 # Ports stand in the line; names that are one in known_hosts get one line.
 config 'Host again' '    HostName 127.0.0.1' "    Port $two"
-trust_hosts other again --yes
-exits '--yes' 0
+exits '--yes' 0 trust_hosts other again --yes
 is 'a port other than 22 stands in the line, once' "$(tail -n +4 "$KNOWN")" "[127.0.0.1]:$two $two_key"
 config 'HashKnownHosts yes'
 rm -f "$KNOWN"
-trust_hosts -w node1 --yes
-exits 'HashKnownHosts' 0
+exits 'HashKnownHosts' 0 trust_hosts -w node1 --yes
 ok 'the name is hashed' grep -q '^|1|' "$KNOWN"
 is 'and found' "$(ssh-keygen -F node1 -f "$KNOWN" | grep -v '^#' | cut -d' ' -f2-)" "$one_key"
 config
@@ -81,39 +77,31 @@ config
 # What cannot be trusted is told; the others are added all the same.
 printf 'odd %s\n' "$two_key" >"$KNOWN"
 printf 'node1\nodd\ngone\n' >hosts.txt
-trust_hosts -H hosts.txt --yes
-exits 'a changed key: 77' 77
+exits 'a changed key: 77' 77 trust_hosts -H hosts.txt --yes
 has 'it is named' "$ERR" 'error[HN206]: the host key of odd has CHANGED'
 has 'with the known key' "$ERR" "known   ED25519 $two_print  $KNOWN:1"
 has 'and the offered one' "$ERR" "offered ED25519 $one_print"
 has 'a host without an answer is named' "$ERR" 'error[HN201]: gone cannot be reached'
 has 'with the reason' "$ERR" 'connection refused on port 1'
 is 'only the new key is added' "$(<"$KNOWN")" "$(printf 'odd %s\nnode1 %s' "$two_key" "$one_key")"
-trust_hosts node1 gone
-exits 'a host that cannot be reached: 68' 68
+exits 'a host that cannot be reached: 68' 68 trust_hosts node1 gone
 has 'with the next step' "$ERR" 'help: try ssh gone'
 printf '@revoked * %s\n' "$one_key" >"$KNOWN"
-trust_hosts node1 --yes
-exits 'a revoked key: 77' 77
+exits 'a revoked key: 77' 77 trust_hosts node1 --yes
 has 'is told' "$ERR" 'error[HN207]: the host key of node1 is revoked'
 
 config "UserKnownHostsFile $PWD/no/such/folder/known"
 printf x >no
-trust_hosts node2 --yes
-exits 'a file that cannot be written: 73' 73
+exits 'a file that cannot be written: 73' 73 trust_hosts node2 --yes
 has 'is told' "$ERR" 'error[HN226]: cannot store the host key of node2'
 config 'Host node1' '    KnownHostsCommand /bin/true'
-trust_hosts node1 --yes
-exits 'a line that is not obeyed: 78' 78
+exits 'a line that is not obeyed: 78' 78 trust_hosts node1 --yes
 has 'the help names the command that obeys it' "$ERR" 'help: ssh node1 obeys it, or remove the line for this host'
 config 'Include %h'
-trust_hosts node1 --yes
-exits 'an Include that is not obeyed: 78' 78
+exits 'an Include that is not obeyed: 78' 78 trust_hosts node1 --yes
 has 'likewise' "$ERR" 'help: ssh HOST obeys it'
 lacks 'and no option that this command refuses' "$ERR" '--ssh-command'
-hn trust
-exits 'no hosts: 64' 64
-hn trust localhost
-exits 'this machine needs no ssh, and is not asked' 0
+hn_exits 'no hosts: 64' 64 trust
+hn_exits 'this machine needs no ssh, and is not asked' 0 trust localhost
 is 'so there is nothing to show' "$(cat "$OUT" "$ERR")" ''
 done_testing
