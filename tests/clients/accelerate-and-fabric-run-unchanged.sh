@@ -3,9 +3,7 @@
 #
 # Scripts for Accelerate and for Lightning Fabric with Debian's PyTorch; tests/clients/run.sh --frameworks has the newest
 # of both, the lab, and others.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/torch.sh
 . "$ROOT/tests/lib/torch.sh" || exit 1
 
 [[ $TORCH_VERSION == 1.* ]] || skip_all "PyTorch $TORCH_VERSION: sh tests/clients/run.sh --frameworks"

@@ -3,12 +3,10 @@
 #
 # The progress bars of 8 ranks, those of tqdm within tqdm and of rich in two rows, take at most 8 rows at the bottom of a terminal and do not scroll;
 # their last states stay. Ranks know the terminal's width and colours; causes, steps and logs --grep are read without colours.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 command -v tmux >/dev/null || skip_all 'needs tmux'
 /usr/bin/python3 -c 'import rich, tqdm' 2>/dev/null || skip_all 'needs python3-rich and python3-tqdm'
 
-# shellcheck source=tests/lib/tmux.sh
 . "$ROOT/tests/lib/tmux.sh"
 runtime_dir
 cat >of_tqdm.py <<'END'

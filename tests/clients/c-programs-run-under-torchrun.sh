@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The same binary joins under hnlaunch and under torchrun, and says the same.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 PYTHON=${TORCH_PYTHON:-/usr/bin/python3}

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Gloo's collectives give what a sum made by hand gives: all types, operations, and groups.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 [[ -e $BUILD/hn_backend_gloo.so ]] || skip_all 'built without Gloo'

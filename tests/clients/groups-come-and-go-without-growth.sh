@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Thousands of groups, made and freed: neither worker nor agent nor head keeps anything of them.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 # Sanitizers keep what is freed.
@@ -11,7 +10,6 @@ HNLAUNCH=$PLAIN/hnlaunch
 churn() { # NAME ROUNDS [gloo]
     local name=$1 rounds=$2 log=$TMP/log-$2 who kib more
     shift 2
-    # shellcheck disable=SC2016
     run sh -c 'echo $$ >"$0"; exec "$@"' "$TMP/pid" "$HNLAUNCH" --local 4 --label none --trace --log-dir "$log" \
         "$PLAIN/tests/clients/group_churn" "$rounds" "$TMP/pid" "$@"
     exits "$name: $rounds rounds" 0

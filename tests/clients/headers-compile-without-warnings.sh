@@ -3,9 +3,7 @@
 #
 # The public headers are good C17 and C++17 under all warnings, alone and together, and nccl.h calls
 # of each NCCL only what that one has: the oldest and the newest from PyPI, and the one of this machine.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/nccl.sh
 . "$ROOT/tests/lib/nccl.sh"
 
 WARN="-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wundef -Wcast-qual -Werror"

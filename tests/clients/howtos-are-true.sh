@@ -3,11 +3,8 @@
 #
 # Every page of docs/howto is run from top to bottom and prints what it says, where its needs are met (tests/lib/page.sh).
 # HOWTO=NAME runs that page alone; the folder of TORCH_PYTHON (default /usr/bin/python3) comes early in PATH.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
-# shellcheck source=tests/lib/page.sh
 . "$ROOT/tests/lib/page.sh" || exit 1
 
 TORCH_PYTHON=${TORCH_PYTHON:-/usr/bin/python3}

@@ -3,9 +3,7 @@
 #
 # jax.distributed.initialize() without arguments, by hnlaunch.jax_cluster or by --compat: real JAX, collectives of Gloo
 # on processors.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/jax.sh
 . "$ROOT/tests/lib/jax.sh" || exit 1
 
 # JAX binds its port seconds after the launcher gave it back. On a network of its own no other test takes it meanwhile.

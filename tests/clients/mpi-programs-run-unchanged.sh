@@ -5,7 +5,6 @@
 #
 # PyPI's MPICH 5 and Debian's client of PMI-2 are fetched; with MPI_TESTS=long also Debian's MPICH 4 and Intel MPI, which
 # else are used only if they are there.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 type -P cc python3 >/dev/null || skip_all 'needs cc and python3'

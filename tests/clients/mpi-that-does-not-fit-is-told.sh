@@ -3,13 +3,12 @@
 #
 # Scripts that load an MPI which no file shows: the libraries that a rank has mapped tell. With real libraries, of Open
 # MPI 5 and of MPICH 5, called by ctypes.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/openmpi.sh
 . "$ROOT/tests/lib/openmpi.sh" || exit 1
 
 openmpi_kit
 clear_openmpi
+# shellcheck source=/dev/null
 . "$KIT/openmpi5/env.sh"
 open_mpi=$LD_LIBRARY_PATH/libmpi.so.40
 bash "$ROOT/tests/lib/mpi_kit.sh" "$KIT" mpich5 2>"$TMP/why" || skip_all "no MPICH: $(tail -n 1 "$TMP/why")"

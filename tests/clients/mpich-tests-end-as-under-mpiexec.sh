@@ -4,7 +4,6 @@
 # Programs of MPICH's own tests, drawn by SEED, end under hnlaunch as under MPICH's mpiexec. The whole takes hours:
 # sh tests/clients/run.sh --mpich-suite. Those of spawn/ are left out, since hnlaunch refuses MPI_Comm_spawn(), and so
 # are programs that poll for a minute on two processors.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 type -P cc make python3 apt-get >/dev/null || skip_all 'needs cc, make, python3 and apt-get'

@@ -3,9 +3,7 @@
 #
 # NCCL where it cannot work: an answer with a sentence, in every rank, and soon. With the real libraries, the
 # oldest and the newest from PyPI.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/nccl.sh
 . "$ROOT/tests/lib/nccl.sh"
 
 HNLAUNCH=$PLAIN/hnlaunch
@@ -64,7 +62,6 @@ for which in OLDEST NEWEST; do
     a_rank_dies "$calls"
 done
 if [[ ${#built[@]} == 2 ]]; then
-    # shellcheck disable=SC2016
     hn --local 2 --label none --grace 60s sh -c 'trap "" TERM; [ "$HN_RANK" = 0 ] && exec "$0" join; exec "$1" join' "${built[@]}"
     exits 'two NCCLs in one world: there is no communicator' 3
     is 'each rank names both' "$(grep -cE '^nothing HN_ERR_MISMATCH: rank 0 \(localhost\) has NCCL 2\.14\.[0-9]+, rank 1 \(localhost\) has NCCL 2\.[0-9]+\.[0-9]+: all ranks need the same ' "$OUT")" 2

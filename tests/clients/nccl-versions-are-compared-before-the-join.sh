@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Two real NCCLs in one world, on simulated GPUs: all ranks hear which rank has which, before NCCL sets anything up.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/gpu.sh
 . "$ROOT/tests/lib/gpu.sh"
 
 [[ $NCCL_KIT != none ]] || skip_all 'no NCCL could be fetched'
@@ -18,7 +16,6 @@ for version in 2.22 2.29; do
 done
 
 # The last rank has the newer one. What one of the older ranks calls is written down.
-# shellcheck disable=SC2016
 mixed='[ "$HN_RANK" != 0 ] || export FAKEGPU_LOG="$1"; version=2.22; [ "$HN_RANK" != 2 ] || version=2.29; trap "" TERM'
 names='^.*HN_ERR_MISMATCH.*: rank 0 \(localhost\) has NCCL 2\.22\.[0-9]+, rank 2 \(localhost\) has NCCL 2\.29\.[0-9]+: all ranks need the same libnccl\.so\.2$'
 
@@ -31,9 +28,7 @@ skewed() { # NAME COMMAND
     rm -f "$TMP/calls"
 }
 
-# shellcheck disable=SC2016
 skewed 'hnlaunch/nccl.h' 'exec "$2/setup_faults-$version" join 60000'
-# shellcheck disable=SC2016
 skewed 'the backend nccl' 'LD_LIBRARY_PATH=$4/nccl-$version/lib:$4/cuda/lib64 exec "$3/tests/clients/collectives_random" 1 nccl open'
 nothing_left 'nothing is left'
 done_testing

@@ -3,13 +3,12 @@
 #
 # Debian's PETSc, BLACS, mpi4py and HPC Challenge run with Open MPI as under its mpirun. With MPI_TESTS=long (that is
 # tests/clients/run.sh --mpi) all of PETSc's tests of three solvers on several ranks, and the benchmarks on four.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/openmpi.sh
 . "$ROOT/tests/lib/openmpi.sh" || exit 1
 
 openmpi_kit programs
 clear_openmpi
+# shellcheck source=/dev/null
 . "$KIT/openmpi-programs/env.sh"
 OPENMPI=(-x 'OPAL_*' --oversubscribe --label none)
 

@@ -8,9 +8,7 @@
 if [[ -z ${OWN_SHM-} ]] && unshare --mount mount -t tmpfs own /dev/shm 2>/dev/null; then
     OWN_SHM=yes exec unshare --mount sh -c 'mount -t tmpfs own /dev/shm && exec bash "$0" "$@"' "$0" "$@"
 fi
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/openmpi.sh
 . "$ROOT/tests/lib/openmpi.sh" || exit 1
 
 openmpi_kit

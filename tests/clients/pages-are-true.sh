@@ -5,9 +5,7 @@
 # (tests/lib/page.sh), and every other command line of hnlaunch, in a block of sh or between backquotes, is one that
 # hnlaunch reads: a job as plan, a command without any run. The how-tos are run by howtos-are-true.sh, the tutorial by
 # tutorial-is-true.sh; their other command lines are read here. What protocol.md quotes are bytes of a connection.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/page.sh
 . "$ROOT/tests/lib/page.sh" || exit 1
 
 # No command of a page may meet a run of another test.

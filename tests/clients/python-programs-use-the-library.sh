@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The Python module: the same calls as in C, failures as exceptions that name the ranks.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 command -v python3 >/dev/null || skip_all 'needs python3'

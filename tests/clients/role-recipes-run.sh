@@ -4,9 +4,7 @@
 # The recipes of docs/howto with several programs in one job: each is short, sleeps nowhere and has no port of its own, so that
 # two of them run at once on the same hosts (HN_ROUNDS pairs, default 10). What they print is compared in howtos-are-true.sh, too.
 rounds=${HN_ROUNDS:-10} # the next line unsets it
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/page.sh
 . "$ROOT/tests/lib/page.sh" || exit 1
 
 export PATH=$PLAIN:$PATH LD_LIBRARY_PATH=$PLAIN OMP_NUM_THREADS=1

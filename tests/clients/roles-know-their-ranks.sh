@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # hn_role(), hn_role_index() and hn_role_group(), in C and Python: roles in one world and in several.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 roles=$BUILD/tests/clients/roles

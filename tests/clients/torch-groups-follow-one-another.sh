@@ -3,9 +3,7 @@
 #
 # PyTorch programs that make a group, destroy it and make another, again and again: no rank meets the past.
 # HN_ROUNDS=N makes N rounds.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/torch.sh
 . "$ROOT/tests/lib/torch.sh" || exit 1
 
 rounds=${HN_ROUNDS:-50}

@@ -3,9 +3,7 @@
 #
 # However a job with DataLoaders ends: PyTorch's managers of shared memory and Python's resource trackers remove what
 # they keep in /dev/shm and the temporary folder; and a checkpoint can be written on SIGTERM and SIGUSR1.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/torch.sh
 . "$ROOT/tests/lib/torch.sh"
 
 # torch_shm_manager makes its folder there.

@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What a training uses of PyTorch beside its collectives: objects, groups, readers of data, a store of its own, calls.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/torch.sh
 . "$ROOT/tests/lib/torch.sh" || exit 1
 
 torch_hn --local 4 torch_parts.py "$TMP/parts"

@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # PyTorch programs that know nothing of hnlaunch: a training, every collective, every call of the store.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/torch.sh
 . "$ROOT/tests/lib/torch.sh" || exit 1
 
 for n in 1 2 4; do

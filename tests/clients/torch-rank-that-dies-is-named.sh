@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # A rank dies in the middle of a PyTorch training: it is named, not those whose connections broke with it.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/torch.sh
 . "$ROOT/tests/lib/torch.sh" || exit 1
 
 dies() { # HOW CODE

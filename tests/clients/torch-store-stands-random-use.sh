@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Eight PyTorch clients at random on one store: no answer is wrong, no counter loses, nobody hangs.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/torch.sh
 . "$ROOT/tests/lib/torch.sh" || exit 1
 
 torch_hn --local 8 torch_torture.py 1500 "${SEED:-1}"

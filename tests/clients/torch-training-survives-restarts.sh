@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # With --max-restarts a PyTorch training goes on from its checkpoint, and ends as if nothing had happened.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/torch.sh
 . "$ROOT/tests/lib/torch.sh" || exit 1
 
 result() { grep -o 'loss .*' "$OUT"; }

@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # docs/tutorial.md is run from top to bottom, and prints what it says.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/page.sh
 . "$ROOT/tests/lib/page.sh" || exit 1
 
 for tool in cc pkg-config python3; do

@@ -3,9 +3,7 @@
 #
 # hnlaunch why names the rank of an MPI program that keeps the others waiting inside of MPI, where the store sees nothing:
 # stacks and the kernel do. With PyPI's MPICH 5, whose ranks spin while they wait.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/why.sh
 . "$ROOT/tests/lib/why.sh"
 
 type -P cc python3 >/dev/null || skip_all 'needs cc and python3'

@@ -3,9 +3,7 @@
 #
 # NCCL gives what a sum made by hand gives, and Gloo's calls give: several ranks on each GPU, in the world and in
 # groups of it.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/gpu.sh
 . "$ROOT/tests/lib/gpu.sh"
 
 gpu_build allreduce alltoall calls many

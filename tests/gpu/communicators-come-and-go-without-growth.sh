@@ -7,9 +7,7 @@
 #   HN_CHURN=N     N rounds with four ranks, and 5/3 N with one, of twenty communicators each (default 6); a round of
 #                  one rank takes five seconds
 rounds=${HN_CHURN:-6} # the next line unsets it
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/gpu.sh
 . "$ROOT/tests/lib/gpu.sh"
 
 gpu_build comm_churn
@@ -21,7 +19,6 @@ declare -A ALLOWED=([heap-KiB]=256 [KiB]=8192)
 # A job's output goes to $TMP/NAME.out, its exit code to $TMP/NAME.code.
 churn() { # NAME N ROUNDS
     RC=0
-    # shellcheck disable=SC2016
     timeout -k 5 "$(scaled $((60 + 8 * $3)))" sh -c 'echo $$ >"$0"; exec "$@"' "$TMP/$1.pid" \
         "$HNLAUNCH" --local "$2" --oversubscribe --label none -x HNLAUNCH_BACKENDS \
         sh -c '[ "$HN_WORLD_SIZE" -le "$0" ] || export NCCL_HOSTID="$HN_RANK"; exec "$@"' "$GPUS" \

@@ -9,9 +9,7 @@
 #   HN_FAULTS=N        another number of tries (default 12)
 #   SEED=N             another sample; the same SEED takes the same tries
 faults=${HN_FAULTS:-12} # the next line unsets it
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/gpu.sh
 . "$ROOT/tests/lib/gpu.sh"
 
 gpu_build setup_faults

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What an agent's samples have of the GPUs is what nvidia-smi tells of them, in the same order.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 type -P nvidia-smi >/dev/null || skip_all 'no nvidia-smi here'

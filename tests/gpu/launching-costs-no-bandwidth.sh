@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # An all-reduce is as fast under hnlaunch as when the same calls are made by processes that nobody launched.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/gpu.sh
 . "$ROOT/tests/lib/gpu.sh"
 
 gpu_build allreduce plain

@@ -3,11 +3,8 @@
 #
 # NCCL keeps to the processors of --bind: all threads of a rank with a communicator run there. NCCL binds its threads
 # to processors near the GPU, but only to some that the rank had before.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/gpu.sh
 . "$ROOT/tests/lib/gpu.sh"
-# shellcheck source=tests/lib/wait.sh
 . "$ROOT/tests/lib/wait.sh"
 
 mapfile -t cpus < <(python3 -c 'import os; print(*sorted(os.sched_getaffinity(0)), sep="\n")')
@@ -17,7 +14,6 @@ gpu_needed 'masks of ranks with NCCL'
 
 hold() { # ARG...: two ranks with a communicator, until there is $TMP/stop
     rm -f "$TMP"/{stop,pid-0,pid-1,joined}
-    # shellcheck disable=SC2016
     timeout -k 5 "$(scaled 60)" "$HNLAUNCH" --local 2 --oversubscribe --label none "$@" sh -c \
         'echo $$ >"$1/pid-$HN_RANK"; NCCL_HOSTID=$HN_RANK exec "$1/setup_faults" hold 60000 "$1/stop"' sh "$TMP" >"$TMP/joined" 2>"$TMP/err" &
     wait_for test -s "$TMP/joined"

@@ -2,11 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The GPUs that the driver has are found, and CUDA shows each rank those that hnlaunch meant for it.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/gpu.sh
 . "$ROOT/tests/lib/gpu.sh"
-# shellcheck source=tests/lib/driver_files.sh
 . "$ROOT/tests/lib/driver_files.sh"
 
 gpu_needed 'GPUs of ranks'
@@ -20,7 +17,6 @@ CUDA_DEVICE_ORDER=PCI_BUS_ID "$TMP/devices" >"$TMP/gpus"
 mapfile -t uuids < <(awk '{ print $2 }' "$TMP/gpus")
 
 shown() { # ARG...: the UUIDs that each rank is shown, "RANK:UUID,UUID"
-    # shellcheck disable=SC2016
     hn "$@" --label none -x CUDA_DEVICE_ORDER=PCI_BUS_ID \
         sh -c 'printf "%s:%s\n" "$HN_RANK" "$("$0" | cut -d" " -f2 | paste -sd,)"' "$TMP/devices"
     sort "$OUT"

@@ -3,9 +3,7 @@
 #
 # While NCCL sets a communicator up, or splits one, ranks die or have another NCCL: the others hear it. What can
 # happen in the calls of CUDA is in every-call-of-setup-can-fail.sh.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/gpu.sh
 . "$ROOT/tests/lib/gpu.sh"
 
 gpu_build setup_faults
@@ -17,7 +15,6 @@ lines() { grep -cE "$1" "$OUT"; } # REGEX
 setup() { # N ARG...
     local n=$1 share=
     shift
-    # shellcheck disable=SC2016
     ((n <= GPUS)) || share='NCCL_HOSTID=$HN_RANK; export NCCL_HOSTID;'
     LIMIT=120 hn --local "$n" --oversubscribe --label none --grace 60s \
         sh -c "trap '' TERM; $share exec \"\$@\"" sh "$TMP/setup_faults" "$@"

@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Two jobs on one node: NCCL's RAS answers on the address that hnlaunch gave each of them, for that job alone.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/gpu.sh
 . "$ROOT/tests/lib/gpu.sh"
 
 gpu_build setup_faults
@@ -16,7 +14,6 @@ fi
 unset "${!NCCL_RAS_@}"
 
 job() { # NAME RANKS: each of them a host of its own to NCCL, which may share GPUs
-    # shellcheck disable=SC2016
     timeout -k 5 "$(scaled 60)" "$HNLAUNCH" --local "$2" --oversubscribe --label none \
         sh -c 'NCCL_HOSTID=$HN_RANK exec "$@"' sh "$TMP/setup_faults" hold 60000 "$TMP/stop" >"$TMP/$1" 2>"$TMP/$1.err"
     echo "$?" >"$TMP/$1.code"

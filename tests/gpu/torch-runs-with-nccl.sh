@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # PyTorch's own NCCL backend under hnlaunch; and its NCCL, once loaded, is what hnlaunch/comm.h takes.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/gpu.sh
 . "$ROOT/tests/lib/gpu.sh"
 
 gpu_needed 'PyTorch on GPUs'

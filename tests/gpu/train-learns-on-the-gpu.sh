@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The trainers learn with NCCL what they learn with Gloo: one source, the same losses.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/gpu.sh
 . "$ROOT/tests/lib/gpu.sh"
 
 gpu_build train pipeline

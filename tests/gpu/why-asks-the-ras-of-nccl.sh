@@ -3,11 +3,8 @@
 #
 # hnlaunch why asks NCCL's RAS which ranks have launched fewer collectives than others. That is evidence where another
 # source says of the same rank that it does not go on, and a note otherwise.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/why.sh
 . "$ROOT/tests/lib/why.sh"
-# shellcheck source=tests/lib/gpu.sh
 . "$ROOT/tests/lib/gpu.sh"
 
 gpu_build ras_hang
@@ -23,7 +20,6 @@ unset "${!NCCL_RAS_@}"
 names_rank() { why && [[ $(field "a['kind'], a['outliers']") == "('hang', [2])" ]]; }
 # With fewer GPUs each rank is a host of its own to NCCL. Not so on simulated ones: the threads of its network would
 # spin for ever after a collective.
-# shellcheck disable=SC2016
 own_host='NCCL_HOSTID=$HN_RANK exec "$@"'
 ((GPUS < 4)) || own_host='exec "$@"'
 hangs() { # HOW: four ranks, of which rank 2 is the odd one
@@ -71,11 +67,9 @@ says 'ranks that launch on and on have none that lasts' notes ' sees no differen
 stop_run
 
 # Unasked.
-# shellcheck disable=SC2016
 hn --local 4 --oversubscribe --label none --hang-after 2s --on-hang stop sh -c "$own_host" sh "$TMP/ras_hang" sleep 2
 exits 'a hang that RAS has shown is told unasked' 124
 has 'with what RAS says' "$ERR" "warning[HN811]: the ranks hang: NCCL's RAS, communicator "
-# shellcheck disable=SC2016
 start -v --local 4 --oversubscribe --label none --hang-after 2s --on-hang stop sh -c "$own_host" sh "$TMP/ras_hang" compute 2
 ok 'a rank that computes is looked at' wait_for grep -q 'no rank has gone on for 2.0s, but no hang is visible' "$ERR"
 lacks 'and not told' "$ERR" HN811

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The agent is cross-built for aarch64, installed beside this machine's, and runs jobs in qemu.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
 
 [[ $(uname -m) != aarch64 ]] || skip_all 'this machine is an aarch64'

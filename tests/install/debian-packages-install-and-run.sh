@@ -3,7 +3,6 @@
 #
 # The three Debian packages are built, installed by dpkg on a copy of this system's root, used, and removed.
 # Without the right to mount they are unpacked into a folder, where the same programs run.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
 
 type -P dpkg-buildpackage dh >/dev/null || skip_all 'no dpkg-dev and debhelper here'

@@ -3,7 +3,6 @@
 #
 # An installation has everything, wherever it is: programs are built with pkg-config alone, run under the
 # installed hnlaunch with its own agent and plug-ins, and nothing in it points to the build.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
 
 [[ -f $PLAIN/build.ninja ]] && type -P meson pkg-config >/dev/null || skip_all 'no plain build, or no meson'
@@ -76,7 +75,6 @@ END
 }
 export LD_LIBRARY_PATH=$root/$libdir
 is 'they take the installed library' "$(ldd hello | awk '/libhnlaunch/ { print $3 }')" "$root/$libdir/libhnlaunch.so.0"
-# shellcheck disable=SC2016
 hn --local 2 sh -c 'readlink /proc/$PPID/exe; exec ./hello'
 exits 'the C program runs under the installed hnlaunch' 0
 has 'as two ranks' "$OUT" '1 | hello from rank 1 of 2'

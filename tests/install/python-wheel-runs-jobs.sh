@@ -3,9 +3,7 @@
 #
 # The wheel is built, installed into a fresh environment, and runs jobs there, also where this system's copies of the
 # libraries are out of sight; pip removes every file of it.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
-# shellcheck source=tests/lib/sshd.sh
 . "$ROOT/tests/lib/sshd.sh"
 
 for tool in patchelf meson readelf ldd; do

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # bash, zsh and fish complete commands, options, values, hosts, files, and then the program's own words.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
 
 made=$BUILD/packaging/completions

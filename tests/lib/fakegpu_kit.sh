@@ -31,7 +31,6 @@ fetch() { # FOLDER PACKAGE=VERSION SUITE
     local options=(-qq -o "Dir::Etc::sourcelist=$apt/sources.list" -o Dir::Etc::sourceparts=- -o "Dir::State::lists=$apt/lists"
         -o "Dir::Cache=$apt/cache" -o APT::Sandbox::User=root -o Acquire::Retries=1 -o Acquire::http::Timeout=20)
     command -v apt-get >/dev/null || give_up 'no apt-get here'
-    # shellcheck disable=SC2016
     mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -m1 '/debian/*$') ||
         give_up 'no Debian mirror among the sources of apt'
     mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial"

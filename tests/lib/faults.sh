@@ -11,7 +11,6 @@
 # /proc of the node, seen through its init: cheap enough to look often. What is waited for is looked for without
 # any process, since several teams look ten times a second.
 
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 VICTIM=$WORKERS/worker_victim

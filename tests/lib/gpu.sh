@@ -11,7 +11,6 @@
 # Names: allreduce alltoall train pipeline (examples), calls (nccl_calls.c), many (the same, an id for two ranks),
 # plain, devices, setup_faults, ras_hang, comm_churn (an id for two ranks, too).
 
-# shellcheck source=tests/lib/nccl.sh
 . "$ROOT/tests/lib/nccl.sh"
 
 HNLAUNCH=$PLAIN/hnlaunch
@@ -57,7 +56,6 @@ gpu_needed() { # WHAT
 gpu_shared() { # N ARG...
     local n=$1
     shift
-    # shellcheck disable=SC2016
     LIMIT=${LIMIT:-120} hn --local "$n" --oversubscribe --label none -x HNLAUNCH_BACKENDS \
         sh -c 'NCCL_HOSTID=$HN_RANK exec "$@"' sh "$@"
 }

@@ -28,7 +28,6 @@ packages() { # PACKAGE...
         for deb in ./*.deb; do dpkg -x "$deb" .. || return; done && cd .. && rm -rf debs
 }
 
-# shellcheck source=tests/lib/source_package.sh
 . "$(dirname "$0")/source_package.sh" || exit 1
 
 mpich_tests() {

@@ -48,7 +48,6 @@ sshd_start() {
     # As root it wants a folder in /run: give it one that only it sees. What the user's shell does at each login takes
     # longer than the login with many a .bashrc: it is out of sight, as in the lab.
     if ((EUID == 0)); then
-        # shellcheck disable=SC2016
         how=(unshare -m sh -c 'mount -t tmpfs none /run && mkdir -m 755 /run/sshd &&
             { [ ! -f ~root/.bashrc ] || mount --bind /dev/null ~root/.bashrc; } && exec "$@"' sh)
     fi

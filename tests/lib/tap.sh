@@ -46,7 +46,6 @@ export SHELL=/bin/sh PYTHONDONTWRITEBYTECODE=1
 # Finds the processes of this script wherever they went.
 export TEST_MARK=$BASHPID.$RANDOM$RANDOM
 
-# shellcheck source=tests/lib/wait.sh
 . "$ROOT/tests/lib/wait.sh"
 
 tests=0 failures=0 finished=

@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # MaxStartups 2 drops what is more than two at once; all 16 links get through all the same.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
-# shellcheck source=tests/lib/sshd.sh
 . "$ROOT/tests/lib/sshd.sh"
 
 sshd_start 'MaxStartups 2'

@@ -3,11 +3,8 @@
 #
 # A server that is known, and turns hostile behind the key exchange, costs its node only: hnlaunch comes back within its
 # time limits, with little memory, names the node and the cause, and shows what the server sent as text.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
-# shellcheck source=tests/lib/sshd.sh
 . "$ROOT/tests/lib/sshd.sh"
-# shellcheck source=tests/lib/measure.sh
 . "$ROOT/tests/lib/measure.sh"
 
 serve() { # MODE

@@ -3,9 +3,7 @@
 #
 # sshd drops what is too much (MaxStartups) and turns away who failed too often (PerSourcePenalties):
 # whoever waits is let in, nobody logs in twice, and a login that was refused is not tried again.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
-# shellcheck source=tests/lib/sshd.sh
 . "$ROOT/tests/lib/sshd.sh"
 
 # --- MaxStartups: one login at a time, the rest is dropped

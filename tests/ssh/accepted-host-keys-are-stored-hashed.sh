@@ -3,9 +3,7 @@
 #
 # With HashKnownHosts, names of accepted keys are stored as ssh(1) stores them: ssh-keygen -F and
 # ssh find them, and the file does not show them.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
-# shellcheck source=tests/lib/sshd.sh
 . "$ROOT/tests/lib/sshd.sh"
 
 type -P ssh >/dev/null || skip_all 'no ssh here'

@@ -3,9 +3,7 @@
 #
 # Lists of algorithms with + - ^ and patterns: the server sees the same choice of hnlaunch as of
 # ssh(1), or neither logs in.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
-# shellcheck source=tests/lib/sshd.sh
 . "$ROOT/tests/lib/sshd.sh"
 
 ssh-keygen -q -t rsa -b 2048 -N '' -f "$TMP/host_rsa"

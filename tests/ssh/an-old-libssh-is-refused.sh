@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # hnlaunch does not log in with a libssh that has known holes, although it was built with a newer one.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
-# shellcheck source=tests/lib/sshd.sh
 . "$ROOT/tests/lib/sshd.sh"
 
 type -P gcc >/dev/null || skip_all 'no gcc here'

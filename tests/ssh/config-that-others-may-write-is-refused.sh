@@ -3,9 +3,7 @@
 #
 # An ssh config can start programs. When others may write to ~/.ssh/config, or to a file that any config includes,
 # nothing is started, as with ssh(1), which is asked the same each time.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
-# shellcheck source=tests/lib/sshd.sh
 . "$ROOT/tests/lib/sshd.sh"
 
 # shellcheck disable=SC2119
@@ -57,7 +55,6 @@ awk -F: -v OFS=: -v uid="$uid" -v home="$TMP/home" '$3 == uid { $6 = home } 1' /
     echo "only:x:12345:$ME"
     echo "team:x:23456:$ME,nobody"
 } >"$TMP/group"
-# shellcheck disable=SC2016
 how=(unshare -m sh -c 'mount --bind "$0/passwd" /etc/passwd && mount --bind "$0/group" /etc/group && HOME=$0/home exec "$@"' "$TMP")
 named=()
 cp "$TMP/ssh_config" "$mine"

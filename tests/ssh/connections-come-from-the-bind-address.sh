@@ -3,9 +3,7 @@
 #
 # BindAddress and BindInterface choose the local address of a connection, or end it, as with
 # ssh(1), which is asked the same each time.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
-# shellcheck source=tests/lib/sshd.sh
 . "$ROOT/tests/lib/sshd.sh"
 
 sshd_beside_ssh 'LogLevel VERBOSE'

@@ -3,9 +3,7 @@
 #
 # TCP ends a connection later than --node-timeout gives its node up, also during a push: the option of the head's socket
 # is read through a copy of it (pidfd_getfd).
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
-# shellcheck source=tests/lib/sshd.sh
 . "$ROOT/tests/lib/sshd.sh"
 
 cat >"$TMP/user_timeout" <<'END'

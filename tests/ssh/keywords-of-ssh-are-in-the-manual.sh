@@ -3,7 +3,6 @@
 #
 # The table of ssh_config's keywords has every keyword that the ssh of this machine knows, and hnlaunch-ssh(5) lists the
 # table: each keyword in the list of what happens with it, with the same reason.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
 
 cd "$ROOT" || exit

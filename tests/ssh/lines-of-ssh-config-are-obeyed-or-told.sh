@@ -3,9 +3,7 @@
 #
 # A launch obeys a line of ssh_config, or tells it: a warning where ssh(1) would make the same login, an error with exit
 # 78 where it would refuse or go elsewhere. Commands of Match exec see none of hnlaunch's streams.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
-# shellcheck source=tests/lib/sshd.sh
 . "$ROOT/tests/lib/sshd.sh"
 
 # shellcheck disable=SC2119
@@ -56,7 +54,6 @@ has 'told as such' "$ERR" "$TMP/ssh_config: line 4: CheckHostIP is not obeyed"
 hosts 'RefuseConnection "closed today"'
 exits 'RefuseConnection' 78 launch -w node1 true
 has 'its text' "$ERR" "$TMP/ssh_config: line 1: RefuseConnection: closed today"
-# shellcheck disable=SC2016
 hosts 'IdentityFile /${HN_NOT_SET}/key'
 exits 'a variable that is not set' 78 launch -w node1 true
 has 'file and line' "$ERR" "$TMP/ssh_config: line 1: IdentityFile: the variable HN_NOT_SET is not set"
@@ -77,7 +74,6 @@ hosts 'IgnoreUnknown Frob*' 'Frobnicate yes'
 exits 'IgnoreUnknown' 0 launch -w node1 true
 
 # Match exec has no streams of hnlaunch.
-# shellcheck disable=SC2016
 hosts "Match exec \"cat >$TMP/eaten; echo SPOKEN; test \${HN_NOT_SET:-x} = x\"" "    $node" 'Host node1' '    HostName never.invalid'
 run "$HNLAUNCH" --ssh-config "$TMP/ssh_config" -w node1 --stdin 0 --label none cat < <(echo 'for rank 0')
 exits 'Match exec' 0
@@ -86,7 +82,6 @@ is 'and not for the command' "$(cat "$TMP/eaten")" ''
 lacks 'it does not write among the output' "$OUT" SPOKEN
 
 # A proxy command gets ${...} as written, as with ssh(1).
-# shellcheck disable=SC2016
 hosts "ProxyCommand echo \${HN_NOT_SET:-unset} %h %n %p >>$TMP/proxied; exec /bin/false"
 launch -w node1 true
 ok 'ssh runs the proxy command, too' not asks_ssh

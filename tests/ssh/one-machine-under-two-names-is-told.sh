@@ -3,9 +3,7 @@
 #
 # A machine that stands in the list under two names would give its slots and GPUs twice: an error with both lines,
 # before anything starts, unless it is wanted.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
-# shellcheck source=tests/lib/sshd.sh
 . "$ROOT/tests/lib/sshd.sh"
 
 # shellcheck disable=SC2119

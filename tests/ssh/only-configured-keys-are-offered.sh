@@ -3,9 +3,7 @@
 #
 # With IdentitiesOnly the server sees no key of the ssh-agent but those that are configured, and a
 # private key that others can read is ignored: as with ssh(1), which is asked the same each time.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
-# shellcheck source=tests/lib/sshd.sh
 . "$ROOT/tests/lib/sshd.sh"
 
 for name in locked stranger1 stranger2 plain; do
@@ -109,7 +107,6 @@ KEY=$TMP/locked write_config "IdentityAgent $TMP/agent"
 compare 'IdentityAgent with a path' 0 'locked '
 ELSEWHERE=$TMP/agent
 export ELSEWHERE
-# shellcheck disable=SC2016
 KEY=$TMP/locked write_config 'IdentityAgent $ELSEWHERE'
 compare 'IdentityAgent with a variable' 0 'locked '
 KEY=$TMP/locked write_config 'IdentityAgent /nowhere'

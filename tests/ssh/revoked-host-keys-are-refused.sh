@@ -3,9 +3,7 @@
 #
 # A host key that RevokedHostKeys names is refused although known_hosts has it, and so is every key
 # when the file cannot be used: both as ssh(1) does, which is asked the same each time.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
-# shellcheck source=tests/lib/sshd.sh
 . "$ROOT/tests/lib/sshd.sh"
 
 sshd_beside_ssh 'LogLevel VERBOSE'

@@ -3,7 +3,6 @@
 #
 # The reader of ssh_config beside ssh -G: for each text both find the same settings, or both refuse it; a refusal names
 # file and line. What hnlaunch does not obey is told, or refused when the login would change, again with file and line.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
 
 type -P ssh >/dev/null || skip_all 'no ssh here'
@@ -190,7 +189,6 @@ both 'Match exec "exit 0"\nUser a'
 both 'Match exec "exit 1"\nUser a'
 both 'Match !exec "exit 1" exec true\nUser a'
 both 'Match exec "test %h%n%p%r = node1node122%u"\nUser a'
-# shellcheck disable=SC2016
 both 'Match exec "test ${UNSET:-x} = x"\nUser a'
 both 'Match exec "test %%x = %%%%x"\nUser a'
 both 'Match host x exec "touch '"$TMP"'/ran"\nUser a'
@@ -268,9 +266,7 @@ finds 'Match localnetwork 240.0.0.0/8,::2/128\nPort 7' 'port 22'
 finds 'Match sessiontype exec\nPort 7' 'port 7'
 finds 'Match command ""\nPort 7' 'port 22'
 finds 'Match command rsync*\nPort 7' 'port 22'
-# shellcheck disable=SC2016
 finds 'User %%n-${SET}' 'user node1-value'
-# shellcheck disable=SC2016
 finds 'Include '"$TMP"'/${SET}/x\nPort 7' 'port 7'
 refused 'Match localnetwork 127.0.0.0/33' 'is not a network'
 refused 'Match localnetwork nonsense' 'is not a network'
@@ -281,15 +277,12 @@ refused 'Include %%h' 'Include with %h is not obeyed'
 # Tokens and variables in files: ssh -G does not expand them. What ssh refuses at the login is refused here.
 finds 'IdentityFile ~/%%n-%%p-%%r-%%%%\nUser me' "identityfile $(getent passwd "$(id -u)" | cut -d: -f6)/node1-22-me-%"
 finds 'IdentityFile ~root/x' 'identityfile /root/x'
-# shellcheck disable=SC2016
 finds 'IdentityFile /${SET}/x' 'identityfile /value/x'
 finds 'UserKnownHostsFile /a/%%h "/b c"' 'knownhosts /a/node1' 'knownhosts /b c'
 finds 'GlobalKnownHostsFile /a/%%h' 'knownhosts /a/%h'
 finds 'HostName real\nIdentityFile /%%h/%%n/%%k' 'identityfile /real/node1/node1'
-# shellcheck disable=SC2016
 refused 'User a\nIdentityFile /${UNSET}' 'the variable UNSET is not set' 2
 refused 'CertificateFile /%%q' "token '%q' is unknown" 1
-# shellcheck disable=SC2016
 finds 'ProxyCommand x ${UNSET:-y} %%h' 'proxycommand x ${UNSET:-y} node1'
 refused 'ProxyCommand x %%q' "token '%q' is unknown"
 hash=$(printf '%s' "$(hostname)node122me" | sha1sum | cut -d' ' -f1)

@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What goes in comes out, whatever the pace; ends and exit codes arrive.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
-# shellcheck source=tests/lib/sshd.sh
 . "$ROOT/tests/lib/sshd.sh"
 
 sshd_start 'RekeyLimit 8M'
@@ -29,7 +27,6 @@ is 'and the output' "$(cat "$OUT")" "$(md5sum <"$TMP/data")"
 
 probe -c 'exit 7' ssh "$at"
 has 'the exit code' "$ERR" 'ended open ended: the remote command ended with exit code 7'
-# shellcheck disable=SC2016
 probe -c 'kill -9 $$' ssh "$at"
 has 'a signal' "$ERR" 'the remote command was killed by SIGKILL'
 probe -c 'no-such-program' ssh "$at"

@@ -3,9 +3,7 @@
 #
 # A known_hosts file of 10,000 hashed names (HashKnownHosts, Debian's default): each line must be tried
 # with each name. libssh alone takes 300 ms of processor time per node for that.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
-# shellcheck source=tests/lib/sshd.sh
 . "$ROOT/tests/lib/sshd.sh"
 
 PROBE=$PLAIN/tests/lib/link_probe

@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # --ssh-command: the same links through a forked ssh.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
-# shellcheck source=tests/lib/sshd.sh
 . "$ROOT/tests/lib/sshd.sh"
 
 # shellcheck disable=SC2119

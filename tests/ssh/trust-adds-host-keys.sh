@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # hnlaunch trust shows the keys of all hosts, asks, and adds new ones to known_hosts; a changed key is never replaced.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
-# shellcheck source=tests/lib/sshd.sh
 . "$ROOT/tests/lib/sshd.sh"
 
 sshd_start 'LogLevel VERBOSE'

@@ -3,9 +3,7 @@
 #
 # Real readers of the variables of other launchers: Lightning reads Slurm's, Accelerate Open MPI's and MPICH's;
 # DeepSpeed's scripts have the argument of its launcher.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 TORCH_PYTHON=${TORCH_PYTHON:-/usr/bin/python3}

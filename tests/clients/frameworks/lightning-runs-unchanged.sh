@@ -2,11 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Lightning's Trainer and Fabric: on this machine, and on 4 nodes x 2 ranks.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
-# shellcheck source=tests/lib/torch.sh
 . "$ROOT/tests/lib/torch.sh" || exit 1
 
 torch_needs lightning

@@ -2,11 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Monarch's StoreJob starts its workers beside the ranks; rank 0 runs actors on all nodes.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
-# shellcheck source=tests/lib/torch.sh
 . "$ROOT/tests/lib/torch.sh" || exit 1
 
 torch_needs monarch torchx

@@ -4,11 +4,8 @@
 # --scheduler ray: the nodes of a running Ray cluster are the hosts, their GPUs the slots, and tasks of Ray start the agents.
 # The GPUs are numbers that Ray counts; its head has none, as in many clusters. What needs no Ray is told in
 # launch/ray-that-is-missing-is-told.sh.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
-# shellcheck source=tests/lib/page.sh
 . "$ROOT/tests/lib/page.sh" || exit 1
 
 python=${TORCH_PYTHON:-python3}
@@ -59,7 +56,6 @@ has 'its hosts are those of the cluster' "$OUT" 'hosts     Ray cluster, slots fr
 has 'which starts the agents' "$OUT" 'agents    --start-with ray'
 is 'the GPUs of a node are its slots, and the head has none' "$(awk '$5 == "2/2" || $4 == "2/2" { print $2 }' "$OUT" | xargs)" \
     'node001 node002'
-# shellcheck disable=SC2016
 ray_hn --ppn 2 sh -c 'echo "$(hostname) $RANK of $WORLD_SIZE: $CUDA_VISIBLE_DEVICES"; env >env.$RANK'
 exits 'a job of two nodes with two ranks: 0' 0
 is 'each with the GPUs that Ray gives' "$(sort "$OUT" | paste -sd,)" \
@@ -69,14 +65,12 @@ is "ranks get none of the variables of Ray's workers" \
 lacks "no line of Ray's" "$ERR" ray::
 lacks 'nor a warning' "$ERR" '[W'
 nothing_of_it 'nothing is left'
-# shellcheck disable=SC2016
 ray_hn --ppn 2 sh -c 'exit $((RANK == 3 ? 7 : 0))'
 exits 'the exit code of a rank arrives' 7
 verdict_has 'it is named' 'rank 3 on node002 exited with code 7'
 head -c 3000000 /dev/urandom >given
 ray_hn -n 1 --stdin given cat
 same 'three megabytes come back as they are' given "$OUT"
-# shellcheck disable=SC2016
 run "$LAB" exec node002 "$LAB_HNLAUNCH" --scheduler ray --label none --ppn 1 sh -c 'echo "$(hostname) $CUDA_VISIBLE_DEVICES"'
 exits 'a job from one of its nodes: 0' 0
 is 'which gets its GPUs from Ray, too' "$(sort "$OUT" | paste -sd,)" 'node001 0,1,node002 0,1'
@@ -93,7 +87,6 @@ ok 'whose code does not run' test ! -e "$TMP/ran"
 cd ..
 
 # --- what ends before its time
-# shellcheck disable=SC2016
 ray_hn --grace 2s sh -c 'echo up; [ $RANK != 1 ] || kill -9 $$; exec sleep 1000'
 exits 'a rank that is killed ends all: 137' 137
 nothing_of_it 'nothing is left'

@@ -3,11 +3,8 @@
 #
 # ray symmetric-run makes a cluster of 2 nodes, Ray Train's TorchTrainer trains on it, and the job ends with its driver.
 # shellcheck disable=SC1083
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
-# shellcheck source=tests/lib/torch.sh
 . "$ROOT/tests/lib/torch.sh" || exit 1
 
 torch_needs ray ray.train

@@ -3,11 +3,8 @@
 #
 # What PyTorch brings beside its collectives: the parts that a training may use, the debug server, torchrun and its restarts.
 # shellcheck disable=SC1083
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
-# shellcheck source=tests/lib/torch.sh
 . "$ROOT/tests/lib/torch.sh" || exit 1
 
 torch_needs torch.distributed.debug

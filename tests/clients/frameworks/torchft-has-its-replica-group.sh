@@ -2,11 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The ranks of a job are one replica group of torchft; its lighthouse runs beside hnlaunch.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
-# shellcheck source=tests/lib/torch.sh
 . "$ROOT/tests/lib/torch.sh" || exit 1
 
 torch_needs torchft

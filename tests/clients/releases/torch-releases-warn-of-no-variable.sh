@@ -4,7 +4,6 @@
 # Releases of PyTorch for CUDA, from PyPI, make process groups of NCCL on simulated GPUs: they warn of no variable that
 # hnlaunch sets, handle errors of NCCL, have the recorder on, and dump when a collective takes too long.
 # By command, because each release is 900 MB to fetch; it is removed before the next.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../../lib/tap.sh" || exit 1
 
 RELEASES=${RELEASES:-2.2.2 2.4.1 2.6.0 2.7.1 2.8.0 2.9.1 2.10.0} # newer ones want CUDA 13

@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Meshes, FSDP, checkpoints of all ranks, and the ways of meeting that only new PyTorch versions have.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/torch.sh
 . "$ROOT/tests/lib/torch.sh" || exit 1
 
 "$TORCH_PYTHON" -c 'from torch.distributed.fsdp import fully_shard' 2>/dev/null ||
