@@ -3,14 +3,11 @@
 #
 # --pty over ssh, directly and behind another node (--tree): keys, Ctrl-C and sizes reach a rank on its node; a node that is lost
 # gives the terminal back.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 command -v tmux >/dev/null || skip_all 'needs tmux'
 
 lab_up 2
-# shellcheck source=tests/lib/tmux.sh
 . "$ROOT/tests/lib/tmux.sh"
 begin() { # OPTIONS
     new_server

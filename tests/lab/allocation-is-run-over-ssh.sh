@@ -3,9 +3,7 @@
 #
 # Jobs on the nodes of an allocation, started on its first node as in a batch script, and on a login node as in the
 # shell of salloc. The variables are those that each manager sets; its programs are not there.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 path_without srun qrsh
@@ -20,7 +18,6 @@ on() { # NODE VARIABLE=VALUE... -- ARG...: hnlaunch on NODE, inside an allocatio
     done
     run "$LAB" exec "$node" env "${env[@]}" "$LAB_HNLAUNCH" "${@:2}"
 }
-# shellcheck disable=SC2016
 show=(--label none sh -c 'echo "$RANK/$WORLD_SIZE $(hostname) ${CUDA_VISIBLE_DEVICES-no}${ROCR_VISIBLE_DEVICES-}"')
 placed() { # NAME "RANK HOST"...
     exits "$1: 0" 0

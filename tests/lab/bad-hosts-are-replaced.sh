@@ -3,9 +3,7 @@
 #
 # --restart auto on nodes with sshd: a host that is lost, or fails by itself, goes, and a spare one takes its place; a fault
 # of the program takes none.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 lab_up 5 2

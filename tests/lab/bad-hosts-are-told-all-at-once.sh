@@ -3,9 +3,7 @@
 #
 # Nodes that refuse, that have another host key or an unknown one and names that do not resolve: all
 # of them are told in one go with a next step, and nothing is started anywhere.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 lab_up 8 4

@@ -8,9 +8,7 @@
 #
 # A round hits one job or both, one to three times, at random moments: head, agent or rank by SIGKILL, or Ctrl-C once or twice. Ranks leave
 # descendants in sessions of their own. The choices of a round follow from SEED and its number alone; bad rounds are told with theirs.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/faults.sh
 . "$ROOT/tests/lib/faults.sh" || exit 1
 
 seed=${1:-1} rounds=${2:-12}

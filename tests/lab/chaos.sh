@@ -9,9 +9,7 @@
 # one to three kills (SIGKILL) at random moments of its life, or when what is to be hit is there:
 # head, agents, guards, ranks, sshd's sessions. The choices of a round follow from SEED and its number
 # alone; bad rounds are told with theirs.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/faults.sh
 . "$ROOT/tests/lib/faults.sh" || exit 1
 
 seed=${1:-1} rounds=${2:-20}

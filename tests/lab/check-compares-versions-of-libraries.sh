@@ -3,9 +3,7 @@
 #
 # `hnlaunch check PROGRAM` over ssh names the node with another Python, torch or NCCL, as its loader finds them, and `--run`
 # the node on which a command of the site fails.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 type -P cc >/dev/null || skip_all 'no compiler here'

@@ -3,11 +3,8 @@
 #
 # `hnlaunch check --pairs` measures nodes with GPUs with the NCCL of the program, and tells where NCCL fails: simulated
 # GPUs, the code of NCCL itself.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
-# shellcheck source=tests/lib/gpu.sh
 . "$ROOT/tests/lib/gpu.sh"
 
 [[ $NCCL_KIT != none ]] || skip_all 'no NCCL could be fetched'

@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # `hnlaunch check --pairs` measures each node with several others over TCP, and tells a slow node from a slow link.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 lab_up 8

@@ -3,9 +3,7 @@
 #
 # `hnlaunch check` has the nodes connect to each other: a firewall and a missing route are told with the node, or with both
 # ends where a single connection fails. A port is open only while the check runs.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 lab_up 4

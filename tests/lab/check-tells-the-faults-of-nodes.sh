@@ -3,9 +3,7 @@
 #
 # `hnlaunch check` over ssh: a small /dev/shm, a missing directory, few open files and a node without power are told with the
 # node; the others pass. In a tree, too.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 export LAB_PRIVATE='/dev/shm /run /mnt'

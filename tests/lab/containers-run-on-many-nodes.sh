@@ -3,11 +3,8 @@
 #
 # --container charliecloud:IMAGE on several nodes: agents that one step of a real Slurm has started, nodes that dial in,
 # logins by ssh; and a program of MPICH inside. What ch-run says of an image reaches the user.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
-# shellcheck source=tests/lib/container.sh
 . "$ROOT/tests/lib/container.sh"
 [[ -x /bin/busybox ]] || skip_all 'busybox-static is not installed'
 # shellcheck disable=SC2034
@@ -78,7 +75,6 @@ lab_nothing_left '--dial-in: nothing is left'
 
 # --- a step of Slurm ---
 skip_all() { skip 'a step of Slurm' "$1" && done_testing; } # the tests above count
-# shellcheck source=tests/lib/slurm.sh
 . "$ROOT/tests/lib/slurm.sh" || exit 1
 slurm_up 4
 job=(salloc -N2 "$LAB_HNLAUNCH" --start-with srun --ppn 2 "${in[@]}")

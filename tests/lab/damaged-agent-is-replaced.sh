@@ -3,9 +3,7 @@
 #
 # An agent that a crash of its node has left damaged is noticed and sent again, however the node is reached; one
 # that is whole is used as it is.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 # A cache of its own for each node.

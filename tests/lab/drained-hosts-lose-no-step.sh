@@ -3,9 +3,7 @@
 #
 # hnlaunch drain: all ranks learn of it, save and end, and go on without the host; not a step is done twice. When the
 # time is over, the ranks of the host get SIGTERM, and the others some seconds later.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 command -v python3 >/dev/null || skip_all 'needs python3'

@@ -3,17 +3,13 @@
 #
 # Dumps of PyTorch's flight recorder come from all nodes to the log folder, directly and through a tree, also when
 # another node's rank has failed.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 unset "${!NCCL_@}" "${!TORCH_@}"
 lab_up 3 2
 # Rank 5 fails when all have written; the others are stopped.
-# shellcheck disable=SC2016
 write='head -c 400000 /dev/zero | tr "\0" "$RANK" >"$TORCH_FR_DUMP_TEMP_FILE$RANK"; echo written; sleep 600 & wait'
-# shellcheck disable=SC2016
 fail='head -c 400000 /dev/zero | tr "\0" 5 >"${TORCH_FR_DUMP_TEMP_FILE}5"; until [ "$(cat said/* | grep -c written)" -ge 5 ]; do sleep 0.1; done; exit 3'
 for tree in '' '--tree 1'; do
     rm -rf logs said

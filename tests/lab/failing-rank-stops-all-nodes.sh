@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # A rank that fails on one node ends the job on all nodes; Ctrl-C does so, too.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 lab_up 8 4
@@ -28,7 +26,6 @@ else
 fi
 
 # --- slow ends, and those that follow from them
-# shellcheck source=tests/lib/endings.sh
 . "$ROOT/tests/lib/endings.sh" || exit 1
 endings_hn=("$LAB" run "$LAB_HNLAUNCH") endings_at=(-H "$TMP/hosts.txt" --map node -n N)
 endings_run "$ROOT/tests/clients/endings/nodes.rows"

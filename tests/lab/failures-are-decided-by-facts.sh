@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck disable=SC2016  # the ranks expand it
 #
 # Failures of 12 kinds on four nodes and two spare hosts, with --restart auto: the host that has failed goes out, no other
 # does, a failure of the program has no attempt too many, and no rank lives twice.
@@ -9,9 +8,7 @@
 #
 # The choices of a failure (its host, the rank, whether the ranks of other hosts fail after it with an error of the
 # network) follow from SEED and its number alone.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 command -v python3 >/dev/null || skip_all 'needs python3'

@@ -22,9 +22,7 @@
 #            --start-timeout, N --node-timeout (of rows about silence), G --grace (L while stopping, long enough to hit something
 #            within); SLACK is added, and all is scaled by the load
 #   says     in the last line; _ is a blank
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/faults.sh
 . "$ROOT/tests/lib/faults.sh" || exit 1
 
 # REACH: for a phase, TEARDOWN: for what is left of a job.

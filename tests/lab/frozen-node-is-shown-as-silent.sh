@@ -3,9 +3,7 @@
 #
 # Ctrl-\ asks all nodes and waits a second at most: one that hangs is named, the others are listed; ranks on
 # other nodes that wait for a rank are told apart from the one that does not come.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 lab_up 4 2

@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # A home directory that is read-only, noexec or full does not stop a launch: the agent goes elsewhere.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"

@@ -2,11 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Real JAX on 4 nodes: the coordinator is at the address that all nodes have reached, Gloo between the nodes.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
-# shellcheck source=tests/lib/jax.sh
 . "$ROOT/tests/lib/jax.sh" || exit 1
 lab_up 4 2
 

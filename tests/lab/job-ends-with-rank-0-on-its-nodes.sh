@@ -3,9 +3,7 @@
 #
 # With --ends-with rank0 the exit of rank 0 with 0 ends the ranks of all nodes, through a tree, too, and whatever becomes of
 # them meanwhile.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 lab_up 4 2

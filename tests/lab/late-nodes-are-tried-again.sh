@@ -3,9 +3,7 @@
 #
 # Workers of the MPI Operator come in any order: a name that does not resolve yet, an ssh server that is not there and
 # a key that is not accepted yet are tried again, as with -o ssh.connect_retry; for a limited time, and told.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 lab_up 3

@@ -3,9 +3,7 @@
 #
 # When a node is lost, the live line, hnlaunch top, ps and the metrics tell the same of its ranks and of the others, which
 # take their time to end. The last line, the records and the commands that read them name the node, too.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 runtime_dir
@@ -59,7 +57,6 @@ is 'the last line has the reason of the metrics' "$(sed 's/\x1b\[[0-9;]*m//g; s/
 ok 'the reason names the node' [ "${reason#*lost node002: }" != "$reason" ]
 lab_nothing_left 'nothing is left'
 
-# shellcheck source=tests/lib/endings.sh
 . "$ROOT/tests/lib/endings.sh" || exit 1
 lab boot node002
 endings_hn=("$LAB" run "$LAB_HNLAUNCH") endings_at=(-H "$TMP/hosts.txt" --map node -n N) ENDINGS_AT_ONCE=1

@@ -1,14 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck disable=SC2016  # the ranks expand it
 #
 # --nodes MIN:MAX on nodes with sshd: a job that loses a node goes on with the others, from MIN on, and a training of PyTorch
 # goes on from its snapshot in the smaller world. So it is behind a tree, where spare hosts come first.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
-# shellcheck source=tests/lib/torch.sh
 . "$ROOT/tests/lib/torch.sh" || exit 1
 
 lab_up 6 1

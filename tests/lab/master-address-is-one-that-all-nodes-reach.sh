@@ -3,9 +3,7 @@
 #
 # MASTER_ADDR is an address of rank 0's node that every other node has reached: the ssh address, the one
 # that --iface names, or the next one when the first is cut off from a node.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 lab_up 4 2

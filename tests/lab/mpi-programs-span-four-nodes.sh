@@ -3,9 +3,7 @@
 #
 # A program of MPICH on four nodes with real sshd: its ranks meet, ranks of a node share memory, an abort and a rank
 # that leaves end it everywhere.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 kit=${XDG_CACHE_HOME:-$HOME/.cache}/hnlaunch-tests/mpi

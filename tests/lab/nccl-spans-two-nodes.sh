@@ -2,11 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # NCCL's own code between two nodes: simulated GPUs, real sockets over the network that the launcher has proved.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
-# shellcheck source=tests/lib/gpu.sh
 . "$ROOT/tests/lib/gpu.sh"
 
 [[ $NCCL_KIT != none ]] || skip_all 'no NCCL could be fetched'
@@ -16,7 +13,6 @@ mkdir "$TMP/fabric" # nodes have a /dev/shm each
 
 # The namespaces of a lab are on one machine: NCCL_HOSTID makes hosts of them.
 on_nodes() { # ARG...
-    # shellcheck disable=SC2016
     lab_hn -H "$TMP/hosts.txt" --label none --grace 60s -x "LD_LIBRARY_PATH=$LD_LIBRARY_PATH" \
         -x "FAKENCCL_DIR=$TMP/fabric" -x NCCL_MAX_NCHANNELS=2 -x NCCL_IB_DISABLE=1 -x NCCL_DEBUG=INFO \
         -x NCCL_DEBUG_FILE=/dev/stderr sh -c 'trap "" TERM; NCCL_HOSTID=$HN_NODE_RANK exec "$@"' sh "$@"

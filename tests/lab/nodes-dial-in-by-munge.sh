@@ -3,11 +3,8 @@
 #
 # In steps of Slurm the nodes of --dial-in know each other by munge, without a secret: processes of the same user and
 # the same job. Another user gets neither in as a node nor obeyed as node 0, and learns nothing by it.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
-# shellcheck source=tests/lib/slurm.sh
 . "$ROOT/tests/lib/slurm.sh" || exit 1
 
 lab_up 2

@@ -3,9 +3,7 @@
 #
 # hnlaunch --dial-in is the command of every node: node 0 is the head, the others connect to it, in any order; all
 # end with the job's exit code. A lost node comes again in the next attempt. No sshd runs.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 lab_up 4

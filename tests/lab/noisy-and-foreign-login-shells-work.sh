@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Users whose shell is bash, tcsh or fish, and whose start-up files print things, can be launched for.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 [[ $(id -u) == 0 ]] || skip_all 'needs root (makes users)'

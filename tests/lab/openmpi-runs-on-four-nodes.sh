@@ -2,11 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Programs of Open MPI 4 and 5 on four nodes: one world, the ranks of a node share memory, codes and names arrive.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
-# shellcheck source=tests/lib/openmpi.sh
 . "$ROOT/tests/lib/openmpi.sh" || exit 1
 
 openmpi_kit

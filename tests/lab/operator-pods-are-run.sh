@@ -3,9 +3,7 @@
 #
 # The pods of an MPIJob as a user without rights: sshd of that user on port 2222 with the job's own key as host key, an
 # image that cannot be written, an ssh_config of the image. hnlaunch without options is the launcher.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 lab_up 2
@@ -55,7 +53,6 @@ launch() { # ARG...
         "$TMP/bin/hnlaunch" "$@"
 }
 
-# shellcheck disable=SC2016
 launch --label none sh -c 'echo "$RANK $(hostname) $(id -u)"'
 exits 'the launcher needs no options' 0
 is 'ranks are on the workers, as the user' "$(sort "$OUT" | xargs)" '0 node001 4711 1 node001 4711 2 node002 4711 3 node002 4711'

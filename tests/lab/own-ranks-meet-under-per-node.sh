@@ -2,11 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # torchrun, started once on each node by --per-node: its ranks meet at the port that hnlaunch kept free.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
-# shellcheck source=tests/lib/torch.sh
 . "$ROOT/tests/lib/torch.sh" || exit 1
 
 # PyTorch 1.13 has no word for "all to the terminal" with Python 3.11; a rank that does not exist is sent elsewhere.

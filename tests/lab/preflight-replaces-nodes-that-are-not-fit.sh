@@ -1,12 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck disable=SC2016  # the ranks expand it
 #
 # --preflight over ssh: a node that is not fit is replaced, left out, or ends the launch (--on-bad-node); a warning does not.
 # Clean starts raise no alarm.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 export LAB_PRIVATE='/dev/shm /run /mnt'

@@ -3,9 +3,7 @@
 #
 # --pull brings files home from all nodes, directly and through a tree, from pushed folders, also after a failure; from
 # a node that is lost nothing comes, and that is told.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 mkdir "$TMP/cache"
@@ -14,7 +12,6 @@ for node in node001 node002 node003 node004; do
     lab exec "$node" mount -t tmpfs -o size=256m lab "$TMP/cache"
 done
 
-# shellcheck disable=SC2016
 write='mkdir -p /dev/shm/out/sub; cd /dev/shm/out; echo "of $RANK" >sub/who; yes "$RANK" | head -c 20000000 >large; for i in $(seq 300); do echo "$i" >"f$i"; done; touch "only$RANK"'
 for tree in '' '--tree 1' '--tree 3'; do
     rm -rf home
@@ -32,14 +29,12 @@ done
 
 mkdir data
 echo input >data/in
-# shellcheck disable=SC2016
 lab_hn -H "$TMP/hosts.txt" --push data --pull data --pull result.txt sh -c 'cat data/in >result.txt; echo "$RANK" >>data/made; [ "$RANK" != 2 ] || exit 7'
 exits 'pushed folders, and a failure' 7
 is 'results beside pushed files come' "$(cat pulled/*/node003/result.txt pulled/*/node003/data/in pulled/*/node003/data/made | xargs)" 'input input 2'
 ok 'that they stay on the nodes, too, is told' grep -q '^warning\[HN314\]: .*: files that ranks wrote .* are left in .*, those of --pull, too$' "$ERR"
 
 rm -rf pulled
-# shellcheck disable=SC2016
 lab_start -H "$TMP/hosts.txt" --node-timeout 10s --pull /dev/shm/who sh -c "echo \$RANK >/dev/shm/who; touch $TMP/up\$RANK; exec sleep 600"
 ok 'all ranks are up' wait_for test -e "$TMP/up0" -a -e "$TMP/up1" -a -e "$TMP/up2" -a -e "$TMP/up3"
 lab crash node002

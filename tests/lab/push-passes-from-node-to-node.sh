@@ -3,9 +3,7 @@
 #
 # --push of more than a megabyte: each link carries the files once in and once out, and neither a firewall, a lost node
 # nor a slow one keeps the others from them.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 mkdir "$TMP/cache"

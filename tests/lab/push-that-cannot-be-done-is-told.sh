@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Whatever keeps files from their nodes: told with place and next step, no rank starts, nothing stays.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 export LAB_PRIVATE='/dev/shm /run /var/tmp'

@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # With --tree, too, nodes pass files on to each other: the login node sends each content once.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 mkdir "$TMP/cache"

@@ -3,9 +3,7 @@
 #
 # The traces of nodes reached over ssh, directly and through a tree, come home and are put on one clock: the rank that
 # others wait for is named across nodes, a slow node is found, and a lost node costs its own trace only.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 python3 -c 'import json' || skip_all 'needs python3'

@@ -3,9 +3,7 @@
 #
 # Servers on other nodes listen late, at their node's own address or at 127.0.0.1 only, where the head cannot reach them: their agents ask them.
 # Through other nodes, too (--tree).
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 lab_up 2 2

@@ -3,9 +3,7 @@
 #
 # Ports of a role are reserved on the node of each instance, over ssh. Two jobs at once on the same nodes share few ports without a
 # collision.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 lab_up 3 4

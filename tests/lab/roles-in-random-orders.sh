@@ -9,9 +9,7 @@
 #
 # Ranks are steered by files, so that one outcome is right (tests/lib/role_jobs.py). 500 rounds: roles-in-random-orders.sh 2 500. Bad rounds are
 # told with their command; KEEP=FOLDER keeps what they wrote.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/faults.sh
 . "$ROOT/tests/lib/faults.sh" || exit 1
 
 seed=${1:-1} rounds=${2:-20}

@@ -3,9 +3,7 @@
 #
 # Two roles on four nodes over ssh: PyTorch meets in each, over the network of the nodes; through other nodes, too (--tree). A rank of one
 # role that fails ends both.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 /usr/bin/python3 -c 'import torch.distributed' 2>/dev/null || skip_all 'no torch of /usr/bin/python3'

@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # --restart-scope on nodes: a role of two nodes, and a replica, start again while others run; a lost node starts the whole job again.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 lab_up 4 1

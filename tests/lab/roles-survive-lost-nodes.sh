@@ -3,9 +3,7 @@
 #
 # Roles on nodes that fail, before the start and later: a spare host takes the place of a node of a role, and of the role that stands on it,
 # and all worlds start again. --push, --pull and --dial-in know roles, too.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 lab_up 4 2

@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # A run that was started on a login node goes on when the ssh connection of its user is cut, and another login attaches.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 lab_up 3 1
@@ -26,7 +24,6 @@ END
 
 for how in '--on-hup detach' --detach; do
     rm -f go
-    # shellcheck disable=SC2016
     login "echo \$\$ >shell; exec $LAB_HNLAUNCH $how -w 'node[002-003]:1' --label none sh worker.sh" >screen 2>&1 </dev/null &
     ssh=$!
     if [[ $how == --detach ]]; then

@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Runs on a hold start without a login, and behave as after one: output, exit codes, last lines, leftovers, the environment.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 runtime_dir
@@ -78,7 +76,6 @@ is_flat() { # BEFORE AFTER
 is_quiet() { [[ $(census) == "$(sleep 0.3; census)" ]]; }
 wait_for is_quiet
 flat=$(census)
-# shellcheck disable=SC2016
 lab_run bash -c 'for ((i = 0; i < 200; i++)); do "$1" -q -H "$2" --log-dir none true || exit 1; done' - "$LAB_HNLAUNCH" "$H"
 exits '200 more runs' 0
 wait_for is_quiet

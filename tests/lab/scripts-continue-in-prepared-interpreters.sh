@@ -3,9 +3,7 @@
 #
 # A hold imports modules before each run (--warm): scripts then show the same as without a hold, and begin at once. What
 # cannot continue in such an interpreter starts in a new one. RUNS=1000 repeats a run so often, without growth.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 runtime_dir

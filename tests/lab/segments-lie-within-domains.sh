@@ -3,9 +3,7 @@
 #
 # --order topology and --segment on eight nodes with NVLink domains of a library made here: ranks of a segment are on nodes of one
 # domain, spares come from it, segments that do not fit start nothing, and a launch without these options asks no driver.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 type -P cc >/dev/null || skip_all 'no compiler here'

@@ -2,13 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # docs/howto/sge.md is run from top to bottom with a real Grid Engine on four nodes, and prints what it says.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
-# shellcheck source=tests/lib/page.sh
 . "$ROOT/tests/lib/page.sh" || exit 1
-# shellcheck source=tests/lib/sge.sh
 . "$ROOT/tests/lib/sge.sh" || exit 1
 
 export PATH=$PLAIN:$PATH

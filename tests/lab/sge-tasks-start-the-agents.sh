@@ -3,11 +3,8 @@
 #
 # hnlaunch inside a job of a real Grid Engine: qrsh -inherit starts the agents as tasks of the job, without any sshd;
 # qdel leaves nothing behind.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
-# shellcheck source=tests/lib/sge.sh
 . "$ROOT/tests/lib/sge.sh" || exit 1
 
 lab_up 4

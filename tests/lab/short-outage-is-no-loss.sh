@@ -3,9 +3,7 @@
 #
 # A node that is silent for some seconds is told, and goes on; it is lost on evidence, or after --node-timeout, and
 # never do ranks of two attempts live at the same time. A node that ends its agent gives its ranks --grace. All jobs run at the same time, each on nodes of its own.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 lab_up 27 1

@@ -3,9 +3,7 @@
 #
 # SIGTERM to one agent, as of a cloud that takes the node away, drains its host; SIGTERM to all of them ends the run, and
 # puts no host out.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 command -v python3 >/dev/null || skip_all 'needs python3'

@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # A node that is cut off, hangs or loses power is noticed within seconds: 125, and the rest is stopped.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 lab_up 4 2

@@ -3,9 +3,7 @@
 #
 # A program that a cold file system hands out only after more than --node-timeout starts late, and its
 # node is not lost meanwhile; who asks hears what it waits for.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh"
 command -v python3 >/dev/null || skip_all 'needs python3'
 lab_up 2

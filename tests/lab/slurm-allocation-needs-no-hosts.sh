@@ -3,18 +3,14 @@
 #
 # Inside jobs of a real Slurm no hosts are named: in the shell of salloc, in batch scripts, steps and heterogeneous
 # jobs, the ranks are the tasks of the job on its nodes.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
-# shellcheck source=tests/lib/slurm.sh
 . "$ROOT/tests/lib/slurm.sh" || exit 1
 
 lab_up 4
 SLURM_GPUS=2
 slurm_up
 
-# shellcheck disable=SC2016
 show=("$LAB_HNLAUNCH" --label none sh -c 'echo "$RANK $(hostname)"')
 placed() { # NAME "RANK HOST"...
     exits "$1: 0" 0
@@ -47,17 +43,14 @@ lab_run salloc -N2 -n4 srun "${show[@]}"
 exits 'a copy per task of a step is refused' 64
 has 'it is told' "$ERR" 'error[HN156]: srun starts 4 copies of hnlaunch'
 
-# shellcheck disable=SC2016
 lab_run salloc -N2 bash -c 'export SLURM_SUBMIT_HOST=login; "$@"' - "${show[@]}"
 exits 'variables that ssh has brought are not taken' 65
 has 'the reason is told' "$ERR" 'error[HN155]: the variables SLURM_* were set on another machine'
 
 # A job that gives nodes back: scontrol writes a script with the new variables.
-# shellcheck disable=SC2016
 lab_run salloc -N3 bash -c '
     scontrol update JobId="$SLURM_JOB_ID" NumNodes=2 >&2 && . ./slurm_job_"$SLURM_JOB_ID"_resize.sh >&2 && "$@"' - "${show[@]}"
 placed 'a job that has shrunk' '0 node001 1 node002'
-# shellcheck disable=SC2016
 lab_run salloc -N3 bash -c 'SLURM_JOB_NUM_NODES=2 "$@"' - "${show[@]}"
 exits 'half of the new variables are refused' 65
 has 'with a next step' "$ERR" 'source the script that scontrol wrote'

@@ -3,11 +3,8 @@
 #
 # hnlaunch inside a job of a real Slurm, over ssh: it runs on the nodes of the allocation, and scancel stops the ranks
 # in order.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
-# shellcheck source=tests/lib/slurm.sh
 . "$ROOT/tests/lib/slurm.sh" || exit 1
 
 lab_up 4
@@ -29,7 +26,6 @@ exits 'sbatch: a job that runs on its nodes' 0
 is 'each node has run a rank' "$(sed -n 's/.* | //p' job.out | sort | paste -sd' ')" 'node001 node002 node003 node004'
 has 'the job exits with 0' job.out 'exit code 0'
 
-# shellcheck disable=SC2016
 lab_run sbatch job.sh bash -c 'trap "echo rank $RANK saves; exit 3" TERM; echo "rank $RANK runs"; while :; do sleep 0.1; done'
 four_run() { [[ $(grep -c 'rank . runs' job.out) == 4 ]]; }
 wait_for four_run || fail 'four ranks run'

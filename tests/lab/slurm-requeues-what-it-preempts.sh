@@ -3,11 +3,8 @@
 #
 # Slurm takes the nodes of a job for one of a higher priority (PreemptMode=REQUEUE): the ranks save, --requeue-exit is the code,
 # the script puts the job back into the queue, and its next start goes on behind what was saved.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
-# shellcheck source=tests/lib/slurm.sh
 . "$ROOT/tests/lib/slurm.sh" || exit 1
 
 lab_up 2

@@ -3,11 +3,8 @@
 #
 # --start-with srun, and what Slurm does to a job: scancel and a step that is cancelled stop the ranks in order on all nodes,
 # USR1 reaches each rank once, and a job of a higher priority takes the nodes.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
-# shellcheck source=tests/lib/slurm.sh
 . "$ROOT/tests/lib/slurm.sh" || exit 1
 
 lab_up 4

@@ -3,11 +3,8 @@
 #
 # Inside a job of a real Slurm: agents and ranks live in steps of the job, without any sshd, whatever
 # options of srun the job's variables hold; the user's own srun is not held up; Slurm's words are told.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
-# shellcheck source=tests/lib/slurm.sh
 . "$ROOT/tests/lib/slurm.sh" || exit 1
 
 via=("$LAB_HNLAUNCH" --label none)

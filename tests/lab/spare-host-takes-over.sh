@@ -3,9 +3,7 @@
 #
 # A node is lost: its ranks go on, with their numbers, on a host that the hostfile calls spare. Without one
 # the job ends and says so.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 lab_up 4 2

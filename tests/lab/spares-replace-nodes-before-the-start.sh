@@ -1,12 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck disable=SC2016  # the ranks expand it
 #
 # A node that fails before any rank ran is replaced by a spare host, or left out (--spares, --nodes MIN:MAX): each way to
 # fail has one line, and the ranks of the others stay where they are. Without a spare host the error is that of today.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 export LAB_PRIVATE='/dev/shm /run /var/tmp'

@@ -3,9 +3,7 @@
 #
 # Nodes that cannot be reached before the start are replaced by spare hosts (--spares), or left out (--min-nodes);
 # ranks keep their order. With too few hosts the launch ends as without these options.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 lab_up 5 2

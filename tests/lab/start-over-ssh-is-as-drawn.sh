@@ -5,22 +5,18 @@
 # for times, names of runs and nodes, the note which node was the slowest, and the live line, which may count the ranks of a moment before:
 # the phases of the start are one line, which a narrow terminal has without notes, above the output.
 # DRAW=1 draws those files anew.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 command -v tmux >/dev/null || skip_all 'needs tmux'
 
 export NO_COLOR=1
 lab_up 4 2
 cp "$TMP/hosts.txt" hosts
-# shellcheck source=tests/lib/tmux.sh
 . "$ROOT/tests/lib/tmux.sh"
 
 lab_hn -H hosts true
 exits 'the nodes have the agent' 0
 
-# shellcheck disable=SC2016
 work='until [ -e "$0.speak" ]; do sleep 0.1; done; [ "$RANK" != 3 ] || echo "the data is read"; until [ -e "$0.end" ]; do sleep 0.1; done'
 for columns in 40 80 120 200; do
     new_server

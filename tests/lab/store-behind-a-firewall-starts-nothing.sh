@@ -3,9 +3,7 @@
 #
 # A firewall between two nodes is told before any rank starts: the pair, the interface, the reason, and
 # the network that would do. Ctrl-C and lost nodes end the waiting as ever.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 lab_up 4 1

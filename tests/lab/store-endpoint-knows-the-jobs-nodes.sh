@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # PyTorch's store answers the nodes of its job; another machine of the same network is rejected.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 lab_up 3 1

@@ -3,9 +3,7 @@
 #
 # PyTorch's store answers the job's user on all nodes of the job, and no other user there: another user of another node
 # neither reads nor replaces keys. A node that does not tell the owner, and one that cannot, are named.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 lab_up 3 1

@@ -3,9 +3,7 @@
 #
 # The ranks of the store's node leave first, with 0: the endpoint there answers the ranks of other nodes until these
 # have ended, too. The loss of that node is then a failure of the job; that of a node without the endpoint is none.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 lab_up 3 1

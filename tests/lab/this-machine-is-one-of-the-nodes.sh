@@ -4,9 +4,7 @@
 # A list of hosts may have the machine of hnlaunch among other nodes, under its name, one of its addresses or a name
 # that only /etc/hosts has for it: it needs no sshd and no key. The folder of the shell is looked for on the nodes under
 # the name that the shell has for it: here it lies below a link, there in a real folder.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 lab_up 1 2

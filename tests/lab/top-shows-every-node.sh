@@ -3,9 +3,7 @@
 #
 # hnlaunch top has the samples of all nodes, also through a tree, tells a node that is silent or lost, and a sample of a
 # node has few bytes.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 runtime_dir

@@ -2,11 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # PyTorch programs on 4 nodes that make a group after another, with the store on rank 0's node and on every node.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
-# shellcheck source=tests/lib/torch.sh
 . "$ROOT/tests/lib/torch.sh" || exit 1
 
 export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"

@@ -2,11 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # PyTorch programs on a hold that has imported PyTorch: they say the same as in new interpreters, and begin sooner.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
-# shellcheck source=tests/lib/torch.sh
 . "$ROOT/tests/lib/torch.sh" || exit 1
 
 runtime_dir

@@ -3,11 +3,8 @@
 #
 # PyTorch programs on 4 nodes, with the store on rank 0's node, on every node, and without. Two ranks per node where
 # they share a store of the node or a network; each costs a second of processor time to load PyTorch.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
-# shellcheck source=tests/lib/torch.sh
 . "$ROOT/tests/lib/torch.sh" || exit 1
 
 export LAB_SSHD_OPTS="SetEnv XDG_CACHE_HOME=$TMP/cache"

@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The real trainer on 8 nodes x 4 ranks learns the digits, and every rank ends with the same weights.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 [[ -x $PLAIN/examples/train ]] || skip_all 'the trainer was not built (no Gloo)'

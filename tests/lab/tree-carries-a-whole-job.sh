@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # --tree 2 on nine nodes, three and four deep: the same world, the same bytes, the same exit codes as without.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 # Every node has a cache of its own, so each of them has to get the agent.

@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # --tree: what is wrong between two nodes is told with both of them, and nothing is started.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 lab_up 4 2

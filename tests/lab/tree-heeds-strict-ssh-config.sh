@@ -3,9 +3,7 @@
 #
 # --tree: a line of ssh_config that makes the login of a node to the next one stricter, here or on the node, is obeyed
 # or ends the launch.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 lab_up 3 2
@@ -59,7 +57,6 @@ printf '%s\n' 'Host node002' 'HostKeyAlgorithms ssh-ed25519,new@example.org' 'Ho
 here 'HostKeyAlgorithms ssh-ed25519,new@example.org'
 launch
 refused 'a name that the ssh of the node has not' "Bad key types 'ssh-ed25519,new@example.org'"
-# shellcheck disable=SC2016
 exits '... of the file for all users' 0 lab_run unshare --mount sh -c 'mount --bind "$0" /etc/ssh/ssh_config && exec "$@"' "$PWD/for-all" \
     "$LAB_HNLAUNCH" --tree 1 --connect-timeout 15s --start-timeout 60s -w 'node[001-003]:1' true
 

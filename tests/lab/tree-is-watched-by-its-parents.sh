@@ -3,9 +3,7 @@
 #
 # --tree K: the head pings K nodes, and these those behind them. Who hangs is told in --node-timeout however deep
 # it is, under its own name; clocks of the deepest are known; Ctrl-Z puts all doubts to rest.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 lab_up 9 1

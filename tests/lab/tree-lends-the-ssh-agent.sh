@@ -3,9 +3,7 @@
 #
 # -o ssh.tree_auth: nodes without keys of their own log in to nodes with the user's ssh-agent, three deep, or are told
 # why not; ranks never see it.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 lab_up 5 2

@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # --tree: a node with children is lost. That is one failure, all ranks end, and nothing is left anywhere.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 lab_up 8 2

@@ -3,9 +3,7 @@
 #
 # A restart that cannot be is a failure, and an order that comes while nodes are connected again
 # is followed.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 # With --tree 2 node001 is the parent of node002 and node004, and node002 node003.

@@ -3,9 +3,7 @@
 #
 # --tree K: what the orders to all nodes have in common leaves the head K times, larger than the window of a branch
 # or not, and every rank has it byte for byte; another attempt gets it again.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 lab_up 9 1

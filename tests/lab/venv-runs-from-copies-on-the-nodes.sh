@@ -1,11 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck disable=SC2016  # the ranks expand it
 #
 # --venv and --stage: ranks run from whole copies on their nodes, which later runs find; faults are told before the start.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
 
 python=$(realpath "$(python3 -c 'import sys; print(getattr(sys, "_base_executable", sys.executable))')")

@@ -2,11 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # hnlaunch why finds the odd rank on other nodes, also through a tree, and a node that does not answer.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/lab.sh
 . "$ROOT/tests/lib/lab.sh" || exit 1
-# shellcheck source=tests/lib/why.sh
 . "$ROOT/tests/lib/why.sh"
 
 command -v eu-stack >/dev/null || command -v gdb >/dev/null || skip_all 'needs eu-stack (elfutils) or gdb'
