@@ -3,7 +3,6 @@
 #
 # After a crash the last line has the line of the program, from the core file that the rank left on its node, and a note
 # tells why there is none. Of a Python program it is the line of the user's file.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 type -P cc >/dev/null || skip_all 'no compiler here'
 # The sanitizer sets the limit of its process to 0.

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # A line that shows the label of a rank is a line of that rank, on a terminal and in a pipe; files have the bytes.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 # Rank 1 tries to say "0 | forged" in each of these ways.

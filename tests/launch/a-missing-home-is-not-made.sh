@@ -3,7 +3,6 @@
 #
 # A home that does not exist (a service user, another machine's home) is never made: not for records, for the uploaded
 # agent, or for pushed files.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 unset XDG_STATE_HOME XDG_CONFIG_HOME XDG_CACHE_HOME

@@ -3,10 +3,8 @@
 #
 # A terminal that becomes narrower under the live line and the bars above it wraps their rows: all of these go
 # with the next state, and nothing else does.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 command -v tmux >/dev/null || skip_all 'needs tmux'
-# shellcheck source=tests/lib/tmux.sh
 . "$ROOT/tests/lib/tmux.sh"
 export NO_COLOR=1
 

@@ -3,7 +3,6 @@
 #
 # A reader of stdout that pauses keeps hnlaunch waiting without limit, but not the ranks: nothing is lost, and no node is
 # blamed. An order to end counts what the reader did not get.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 # More than the pipe of the reader and the window of a rank hold: the rest stays in the rank's own pipe.

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # --pty gives a rank the terminal: its keys, its size and every Ctrl-C; the terminal is as it was afterwards.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 hn --local 2 --pty true </dev/null
@@ -15,7 +14,6 @@ for other in '--stdin 0' --detach '--max-restarts 1'; do
 done
 command -v tmux >/dev/null || { skip 'in a terminal' 'needs tmux'; done_testing; exit; }
 
-# shellcheck source=tests/lib/tmux.sh
 . "$ROOT/tests/lib/tmux.sh"
 runtime_dir
 begin() { # OPTIONS COMMAND: in a new terminal of 100 columns

@@ -3,7 +3,6 @@
 #
 # One agent and a head made of Python: what is ordered arrives byte for byte, what cannot be started
 # is refused with the reason, output keeps to its window.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
 
 printf '#!/bin/sh\nexit 0\n' >plain

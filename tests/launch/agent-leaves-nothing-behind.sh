@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # However an attempt ends, and whatever its processes do against it, they are gone afterwards.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
 
 mkdir "$TMP/run"

@@ -3,7 +3,6 @@
 #
 # While the head does not read, the agent does not read its ranks, on either endpoint of the store: they wait, and the
 # agent stays small. One agent and a head made of Python. Without sanitizers, because memory is measured.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 [[ -x $PLAIN/hnlaunch-agent ]] || skip_all 'no plain build'

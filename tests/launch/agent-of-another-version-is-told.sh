@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # An agent that speaks another protocol, from another installation, starts nothing: 76, with both versions.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 export PYTHONPATH=$ROOT/tests/lib

@@ -5,7 +5,6 @@
 # exit code 0, and leaves no process. ORDER="FIRST LAST" plays these sequences instead:
 #
 #   ORDER='1 1000' sh tests/run.sh tests/launch/agent-outlives-any-order-of-messages.sh
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 export AGENT=$BUILD/hnlaunch-agent PYTHONPATH=$ROOT/tests/lib

@@ -3,7 +3,6 @@
 #
 # What waits for an agent that does not read has a limit, 1 GiB and the size of the store: then its node is lost, and
 # hnlaunch keeps no more. Without sanitizers, because memory is measured.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 [[ -x $PLAIN/hnlaunch ]] || skip_all 'no plain build'

@@ -3,7 +3,6 @@
 #
 # The guard ends an agent whose loop does not turn any more, with its ranks; but not one that goes on within the
 # limit, nor one that was stopped together with its guard, nor one in a debugger.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 mkdir -m 700 "$TMP/run"

@@ -3,7 +3,6 @@
 #
 # --start-with srun: one start serves all nodes, and their agents call the head. What goes wrong between the two is provoked
 # here by a srun that starts the agents on this machine; lab/slurm-steps-start-the-agents.sh has the real one.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 # ABSENT is a node without an agent. Each agent waits for the file "go" if HOLD is set. SAY is said when all have ended.

@@ -3,7 +3,6 @@
 #
 # Inside an allocation no hosts are named: the variables and files of the resource manager are read. What is wrong
 # with them is shown where it stands. Hosts that are named win.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 inside() { # VARIABLE=VALUE... -- ARG...: hnlaunch with these variables

@@ -3,7 +3,6 @@
 #
 # What a node pays for an agent: 2 MB to carry there, 2 MB of memory, and no wake-up beyond the
 # head's pings. The build without sanitizers, since they change all three.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
 
 AGENT=$PLAIN/hnlaunch-agent

@@ -3,7 +3,6 @@
 #
 # When the connection to a node ends while the agent is uploaded, or the shell there is told to end, no part of the
 # agent stays on the node.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 # In the place of ssh: keeps the remote command, its last argument.

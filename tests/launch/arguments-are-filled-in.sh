@@ -3,7 +3,6 @@
 #
 # --subst replaces place-holders in arguments, and nothing else does; --local-rank-arg appends the local rank; --label
 # takes the same names.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 two='localhost:2,127.0.0.1:2'

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # No shell stands between: arguments, variables and the directory arrive as they are.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 every_byte=$(python3 -c 'import sys; sys.stdout.buffer.write(bytes(b for b in range(1, 256) if b != 10) + b"\n.")')

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Hosts that --restart auto has put out are noted for later runs, and `hnlaunch bad` lists them and takes them back.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 printf 'a slots=1\nb slots=1\nc slots=1 spare\nd slots=1 spare\n' >hosts

@@ -3,7 +3,6 @@
 #
 # What the agent reads from sysfs of sixteen made machines is what hwloc reads, and ranks are bound as one who
 # knows the machine would bind them.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 mkdir "$TMP/trees"
 

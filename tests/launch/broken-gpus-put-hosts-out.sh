@@ -3,9 +3,7 @@
 #
 # --restart auto: a GPU that the kernel calls broken on one node is the reason of a failure, also of a rank on another
 # node. Nodes are agents of this machine with kernel logs of their own: files of ours, in mount namespaces.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/driver_files.sh
 . "$ROOT/tests/lib/driver_files.sh"
 
 in_mount_namespace "$@"

@@ -4,7 +4,6 @@
 # An order to end at once drops what a reader has not taken, but not what a file gets in the same moment: threads that
 # write are late on a busy machine. A file that takes nothing for a second is given up, and what it lacks is told.
 # Without sanitizers, because a library is preloaded.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 type -P cc >/dev/null || skip_all 'no compiler here'

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # With --label none the output of one rank is what the rank wrote, whatever the bytes.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 python3 -c '

@@ -3,7 +3,6 @@
 #
 # The agent carries its helpers for PMIx and GPUs, which run on nodes with glibc 2.28: no symbol is newer, and they need
 # libc only.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 type -P objdump readelf >/dev/null || skip_all 'no binutils'

@@ -3,7 +3,6 @@
 #
 # `hnlaunch check` compares nodes with each other and with limits, and tells which are not fit. Each node is an agent of this
 # machine, whose login sets a fault before the agent starts.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 cat >login <<'END'

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # `hnlaunch check --profile FILE`: limits, expected values and weights; mistakes are told with their place, and nothing is asked.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 runtime_dir

@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # `hnlaunch check` tells ECC errors, broken memory, the fabric and processes of GPUs, Xids, a missing GPU, and a driver that does not answer. Library and driver's files are made here.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/driver_files.sh
 . "$ROOT/tests/lib/driver_files.sh"
 
 in_mount_namespace "$@"

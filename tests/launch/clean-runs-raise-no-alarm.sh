@@ -4,7 +4,6 @@
 # Ranks that compute, write, read and meet, at random, while the others wait for them: looks for hangs find none.
 #
 #   clean-runs-raise-no-alarm.sh [RUNS [SEED]]    15 runs; another number, from another seed on
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 python3 -c 'import json' || skip_all 'needs python3'

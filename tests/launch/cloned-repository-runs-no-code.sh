@@ -3,7 +3,6 @@
 #
 # A cloned repository decides nothing: a .hnlaunch.ini in it is not read, only named, and modules of Python in the current
 # folder are not imported.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 mkdir -p repository/sub bin

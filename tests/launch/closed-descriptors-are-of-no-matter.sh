@@ -3,7 +3,6 @@
 #
 # hnlaunch as daemons and cron wrappers start it, with descriptors 0 to 2 closed: the exit code is the
 # rank's, and nothing is written into a file that has got one of the numbers.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 cat >rank <<'END'

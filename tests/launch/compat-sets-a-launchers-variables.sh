@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # --compat gives ranks the variables of one other launcher: those that the manual lists, and no others.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 # MPICH's are looked for only where they are asked for: ranks may have them for MPICH itself.

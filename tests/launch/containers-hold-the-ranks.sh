@@ -3,9 +3,7 @@
 #
 # --container: agent and ranks of a node live in one container. Each engine that starts here runs the same jobs, in an
 # image of the system's own programs, and is killed in the same ways.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/container.sh
 . "$ROOT/tests/lib/container.sh"
 AGENT=${HNLAUNCH%/*}/hnlaunch-agent
 [[ -x /bin/busybox ]] || skip_all 'busybox-static is not installed'

@@ -2,11 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Ctrl-\ prints how every rank is, and the job goes on.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 # Rank 1 is busy, rank 2 stops itself, the others sleep.
-# shellcheck disable=SC2016
 mixed='echo up; [ $RANK != 1 ] || while :; do :; done; [ $RANK != 2 ] || kill -STOP $$; exec sleep 100'
 
 row() { grep -E "^ *\| +$1 +localhost " answer; }

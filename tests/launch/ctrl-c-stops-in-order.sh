@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The first Ctrl-C is orderly (TERM, --grace), the second one ends everything at once: 130.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 polite='trap "echo bye $RANK; exit 0" TERM; echo up; while :; do sleep 0.05; done'

@@ -3,7 +3,6 @@
 #
 # A rank that is stopped in a debugger is ended like the others: a debugger at its prompt keeps the
 # dead process from being reaped, and may not keep the job.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 cat >"$TMP/debugger" <<'EOF'

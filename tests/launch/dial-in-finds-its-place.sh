@@ -3,7 +3,6 @@
 #
 # --dial-in auto takes the place of a node from the variables of its platform; without --dial-in a platform that
 # starts hnlaunch on several nodes is told so.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 unset "${!PET_@}" "${!LWS_@}" "${!SM_@}" "${!AZ_@}" MASTER_ADDR MASTER_PORT RANK WORLD_SIZE LOCAL_RANK

@@ -3,7 +3,6 @@
 #
 # What is not a node of the job does not get in and keeps no node out: another secret, another protocol, a repeated
 # call, and many silent connections. They are counted.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 PORT=$(free_port) PROXY=$(free_port)

@@ -4,7 +4,6 @@
 # --dial-in in a job of a resource manager without a secret and without munge: node 0 makes one for the job in a file
 # below the home, which the others read there. It is for the user alone and goes with the job; nodes without it do not
 # join. Outside of a job, or without a home, --dial-in is refused.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 FOLDER=$XDG_STATE_HOME/hnlaunch/dial-in

@@ -3,7 +3,6 @@
 #
 # A host of --dial-in has the name of the node that runs its ranks: not that of another one which waits for the same
 # node rank, and never that of another host. Both sides are told that a node waits.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 unshare --uts true 2>/dev/null || skip_all 'needs root: nodes of this machine get names of their own'

@@ -3,7 +3,6 @@
 #
 # --dial-in with options that do not fit, a bad secret, a port in use, nodes that do not come and nodes that do not
 # fit: each has its message and exit code.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 HOST=127.0.0.1

@@ -3,7 +3,6 @@
 #
 # A node that dialed in loses its agent, not its hnlaunch: the next attempt starts another agent over the same
 # connection.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 PORT=$(free_port)

@@ -3,9 +3,7 @@
 #
 # --bind where sysfs does not know the NUMA node of a GPU: NVIDIA's driver is asked. And the GPUs of AMD, which only
 # their driver's nodes in sysfs show. Files of drivers and sysfs are ours, in a mount namespace.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/driver_files.sh
 . "$ROOT/tests/lib/driver_files.sh"
 
 in_mount_namespace "$@"

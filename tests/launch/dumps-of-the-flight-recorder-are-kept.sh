@@ -3,7 +3,6 @@
 #
 # Dumps of PyTorch's flight recorder come into the log folder whole, or it is told how to keep them; nothing of them
 # stays on the node. PyTorch writes them only with GPUs; dump.py writes files of the same names.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
 unset "${!NCCL_@}" "${!TORCH_@}"
 

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Whatever a rank puts in the place of TORCHELASTIC_ERROR_FILE, its own end is told at once and nothing is left.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 mkdir -m 700 "$TMP/run"

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Wrong command lines, files and variables are told by the number that `hnlaunch explain` explains.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 told() { # NUMBER CODE ARG...: the launch ends with CODE, and the number is among its errors and warnings

@@ -3,7 +3,6 @@
 #
 # With --json standard output has one JSON object per line and nothing else; what ranks write goes to
 # stderr. --json=FILE leaves both streams alone. Every run ends with run.end.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 is_json() { # FILE: every line of it is an object

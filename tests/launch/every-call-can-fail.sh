@@ -9,7 +9,6 @@
 #   HN_FAULTS=N     another number of tries
 #   SEED=N          another sample; the same SEED takes the same tries
 faults=${HN_FAULTS-} # the next line unsets it
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 # Without sanitizers, which need some of the calls themselves.
@@ -51,7 +50,6 @@ mended=(
 
 # One sshd for each launch at a time; what it runs is told in a file.
 if type -P sshd >/dev/null || [[ -x /usr/sbin/sshd ]]; then
-    # shellcheck source=tests/lib/sshd.sh
     . "$ROOT/tests/lib/sshd.sh" || exit 1
     SSH_PORTS=
     for ((slot = 0; slot < JOBS; slot++)); do

@@ -3,7 +3,6 @@
 #
 # Every HN number and every exit code of the sources has an explanation and none is explained that they lack;
 # `hnlaunch explain` prints each; tests name each number.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
 
 "$HNLAUNCH" help table >all-numbers

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # A rank finds its place in the world in HN_*, in torchrun's variables and in DeepSpeed's.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 var() { # RANK NAME: the value that the rank saw, or "(unset)"

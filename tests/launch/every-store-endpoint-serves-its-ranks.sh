@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # --store-listen: who listens at MASTER_ADDR and MASTER_PORT, what the ranks are told, and that they get in.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 unset GLOO_SOCKET_IFNAME NCCL_SOCKET_IFNAME

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Every example in C runs, and those that fail on purpose show the messages they were written for.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 examples=$BUILD/examples
@@ -56,7 +55,6 @@ ASAN_OPTIONS=handle_segv=0 hn --local 4 "$examples/crash" 0 signal
 exits 'crash: a signal is 128 and its number' 139
 verdict_has 'crash: it is named' 'killed by SIGSEGV'
 # Whoever fails first stays until the other one has spoken, too.
-# shellcheck disable=SC2016
 hn --local 3 --label none sh -c '"$0" 2 leave && exit
     : >"spoke.$RANK"
     until [ -e spoke.0 ] && [ -e spoke.1 ]; do sleep 0.05; done

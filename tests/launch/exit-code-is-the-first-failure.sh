@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # hnlaunch ends with the code of the rank that failed first; its own codes follow `timeout` and `env`.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 hn_exits 'all ranks exit 0: 0' 0 --local 3 true

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The whole environment goes out; -x, --export, --env-file and --unset change that.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 seen() { # NAME: what rank 0 saw

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # --max-restarts starts all ranks again after a failure: same ranks, a fresh store, another MASTER_PORT.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 # Meanwhile, for it takes a while: Ctrl-C in a long pause.

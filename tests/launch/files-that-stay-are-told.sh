@@ -1,9 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck disable=SC2016  # the rank expands it
 #
 # What an agent, or its guard after the agent's death, cannot remove on a node is told with the place and the reason.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 INJECT=$WORKERS/inject

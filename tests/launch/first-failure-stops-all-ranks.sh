@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # When one rank fails the others get TERM, then KILL after the grace time, and all is over.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 begin=$SECONDS
@@ -34,7 +33,6 @@ lacks 'by the agent, whom nobody had to give up' "$ERR" 'within the grace time'
 nothing_left 'it is gone'
 
 # The others fail when the agent has reaped rank 3.
-# shellcheck disable=SC2016
 hn --local 4 sh -c '
     if [ $RANK = 3 ]; then echo $$ >new && mv new pid; exit 11; fi
     trap "" TERM

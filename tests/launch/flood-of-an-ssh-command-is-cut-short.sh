@@ -3,7 +3,6 @@
 #
 # A program of --ssh-command that writes without end, or says nothing, costs its node only: hnlaunch comes back within
 # its time limit, with little memory and a short message, and leaves no such program behind.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 # Memory is that of the plain build.

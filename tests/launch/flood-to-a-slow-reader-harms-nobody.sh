@@ -3,7 +3,6 @@
 #
 # 63 ranks write 4 MB each to a slow reader: every byte arrives, head and agent stay small, pings and
 # the store go on as if nothing were. Without sanitizers, because memory is measured.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 bytes=2000000

@@ -3,7 +3,6 @@
 #
 # `--timestamps` puts the time in front of each line of a rank, `--fold` prints a line that several ranks wrote at about
 # the same time once: in a pipe and on a terminal, while the ranks run and to the last byte.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 TIME='[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\.[0-9]{3}'

@@ -3,7 +3,6 @@
 #
 # Head and agents end as they should when freed memory has other bytes at once. The sanitizers do not see what libuv reads, which is not built with
 # them: a timer that is freed before libuv has called back for it, for instance.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 HNLAUNCH=$PLAIN/hnlaunch

@@ -4,7 +4,6 @@
 # Ranks that fill the store stop at net.store_size: libhnlaunch returns HN_ERR_NO_SPACE, a connection of PyTorch's store is
 # closed, hnlaunch warns once and stays small, and deleted keys make room. Without sanitizers, because memory is
 # measured.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 HNLAUNCH=$PLAIN/hnlaunch

@@ -4,9 +4,7 @@
 # Ranks start again when the GPUs of their node hold no memory of the ended attempt, as the driver's library tells. A
 # host that does not free it within a minute is put out. ECC errors that the library counts in an attempt are evidence.
 # Nodes are agents of this machine; driver and library are ours.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/driver_files.sh
 . "$ROOT/tests/lib/driver_files.sh"
 
 in_mount_namespace "$@"
@@ -31,7 +29,6 @@ new_job() { # NAME
 }
 
 # Rank 0 fails in the first attempt, and the driver knows $LINE then.
-# shellcheck disable=SC2016
 job() { # [ARG...]
     "$HOW" -H hosts --oversubscribe --start-with "$TMP/work/node $PWD/{host}" --label none --log-dir none --grace 1s --bad-hosts bad "$@" \
         sh -c '[ $HN_RESTART = 0 ] || exit 0; [ $RANK = 0 ] || exec sleep 60; eval "echo $LINE" >a.processes; exit 5'
@@ -107,7 +104,6 @@ cd ..
 figures() { [[ $(wc -l <"$1.times") -ge 4 ]]; }
 new_job ecc
 tee a.ecc b.ecc <<<7 >/dev/null
-# shellcheck disable=SC2016
 start -H hosts --oversubscribe --start-with "$TMP/work/node $PWD/{host}" --label none --log-dir none --grace 1s --bad-hosts bad --restart auto \
     sh -c '[ $HN_RESTART = 0 ] || exit 0; [ $RANK = 0 ] || exec sleep 60; until [ -e go ]; do sleep 0.1; done; exit 5'
 ok 'figures come' wait_for figures a

@@ -4,9 +4,7 @@
 # A node's samples have what its GPUs do, as the driver's library tells; a library that hangs, crashes, lacks something
 # or is missing costs the figures and nothing else, and its process ends with the ranks or the agent. The library and
 # the driver's files are made here; tests/gpu/gpus-are-sampled-as-nvidia-smi-tells.sh asks a real driver.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/driver_files.sh
 . "$ROOT/tests/lib/driver_files.sh"
 
 in_mount_namespace "$@"

@@ -3,9 +3,7 @@
 #
 # The files of an NVIDIA driver make slots, and CUDA_VISIBLE_DEVICES of each rank is what was asked for. Here
 # the files are ours, in a mount namespace; tests/gpu/ranks-get-the-gpus-they-should.sh asks real CUDA.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/driver_files.sh
 . "$ROOT/tests/lib/driver_files.sh"
 
 in_mount_namespace "$@"
@@ -14,7 +12,6 @@ in_mount_namespace "$@"
 
 driver_of 3
 
-# shellcheck disable=SC2016
 shown() { # ARG...: "RANK:CUDA_VISIBLE_DEVICES" of each rank, with - for none
     hn "$@" --label none sh -c 'echo "$HN_RANK:${CUDA_VISIBLE_DEVICES--}"'
     sort "$OUT"
@@ -43,7 +40,6 @@ is 'a list with a GPU twice shows none' "$(CUDA_VISIBLE_DEVICES=1,1 shown -w loc
 
 # --- the list of -x, --env-file and --export ---------------------------------------------------------
 
-# shellcheck disable=SC2016
 unit=-w\ localhost u1=GPU-11111111-0000 u2=GPU-22222222-0000
 while IFS='|' read -r name list arguments want; do
     # shellcheck disable=SC2086

@@ -3,9 +3,7 @@
 #
 # --hang-after: ranks that wait for others while nothing goes on are told once, unasked, and --on-hang ends them or
 # starts them again. Ranks that compute, sleep on their own, write or meet are no hang.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/why.sh
 . "$ROOT/tests/lib/why.sh"
 
 runtime_dir

@@ -3,9 +3,7 @@
 #
 # A role without GPUs sees none beside roles that have some, in a world of its own or in theirs, unless its -x says otherwise. Where no rank of
 # the node has GPUs all stays as the node has it.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/driver_files.sh
 . "$ROOT/tests/lib/driver_files.sh"
 
 in_mount_namespace "$@"

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Commands about holds name their mistakes, and a hold that is not fit is no obstacle. tests/lab/runs-start-on-a-hold.sh has what holds do.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 runtime_dir

@@ -3,7 +3,6 @@
 #
 # A hold whose agent is started by a program serves runs one after another, and ends with its process, its time or its release.
 # tests/lab/runs-start-on-a-hold.sh has logins and several nodes.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 export XDG_RUNTIME_DIR=$TMP/run XDG_CACHE_HOME=$TMP/cache

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # All mistakes of a hostfile are told in one go, with file:line:col, and nothing is started.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 cat >hosts.txt <<'END'

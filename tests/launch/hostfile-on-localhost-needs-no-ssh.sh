@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # A hostfile of localhost lines, or of other names of this machine, works on a machine without any sshd.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 echo 'localhost slots=4' >hosts

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # hnlaunch hosts: lists of hosts folded, expanded and compared, and a hostfile of what hosts have.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 printf 'gpu007 slots=8\nn1\ngpu003 slots=8\ngpu003x\n' >file

@@ -4,7 +4,6 @@
 # An agent without an order, or with none any more, asks for its head after a while, and leaves when
 # nobody answers: a head that lost its power closes no connection. With ranks it counts from the time at which the
 # newest ping was sent.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 python_tests <<'PYTHON'

@@ -3,7 +3,6 @@
 #
 # Idle connections to the TCP endpoint that take every open file they can get leave enough for ranks that start later,
 # for the store, and for clients that come when others have gone. One agent and a head made of Python.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
 
 python_tests <<'PYTHON'

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # An agent that was started with signals ignored or blocked hears of its ranks' end, and leaves.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 python_tests <<'PYTHON'

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # With --ends-with rank0 the job ends when rank 0 has exited with 0: the others are stopped, and the exit code is 0.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 # Rank 0 waits for the others, which serve until they are told to end.

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # A job file with [role NAME]: the job is that of the same roles on the command line. The example of hnlaunch-job(5) runs as it is.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 json() { python3 -c "import json, sys; d = json.load(open(sys.argv[1])); print($1)" "${2-$OUT}"; } # EXPRESSION [FILE]
@@ -12,7 +11,6 @@ sed -n '/^# JOB FILES/,/^# /{/^```$/,/^```$/{/^```/d;p}}' "$ROOT/docs/hnlaunch-j
 ok 'the page has a job file' grep -q '^\[role ' rl.ini
 printf 'localhost slots=2\n127.0.0.1 slots=2\n127.0.0.2 slots=2\n' >hosts.txt
 for program in train.py serve router; do
-    # shellcheck disable=SC2016
     printf '#!/bin/sh\nfor word; do set_="$set_[$word]"; done\n%s\n' \
         'echo "$HN_ROLE $RANK/$WORLD_SIZE node $NODE_RANK on $(printenv HN_JOB_RANK): $set_ $NCCL_DEBUG $OMP_NUM_THREADS"' >$program
 done

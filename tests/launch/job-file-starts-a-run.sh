@@ -3,7 +3,6 @@
 #
 # --job FILE: settings and a program from a file that the user names; plan, config, rerun and records with it; files that
 # are none.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 json() { python3 -c "import json, sys; d = json.load(open(sys.argv[1])); print($1)" "${2-$OUT}"; } # EXPRESSION [FILE]

@@ -3,7 +3,6 @@
 #
 # The job's folder is made in the first of XDG_RUNTIME_DIR, /dev/shm and /tmp that takes it; when none does, the
 # order is refused at once.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 in_folder() { # NAME FOLDER

@@ -1,10 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck disable=SC2016  # the ranks expand it
 #
 # --nodes MIN:MAX after a failure: without a spare host the job goes on with fewer nodes, from MIN on. Nodes are agents of this
 # machine with names of their own.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 printf '%s slots=2\n' a b c d >hosts

@@ -4,7 +4,6 @@
 # When the guard is killed the agent says so before it ends its ranks, also where sshd, whose child the
 # guard was, has closed the way from the head in the same moment. When the agent is killed the guard says so
 # after it has ended the ranks.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 export TMP

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # SIGKILL of hnlaunch or of the agent ends all ranks; nothing remains.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 deaf='trap "" TERM HUP INT; setsid sleep 300 & echo up; while :; do sleep 0.05; done'

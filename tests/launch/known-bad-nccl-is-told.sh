@@ -3,9 +3,7 @@
 #
 # A version of NCCL with a known fault is told once, while the ranks run; they are not asked. The library here has
 # nothing but the text that real ones have.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
-# shellcheck source=tests/lib/driver_files.sh
 . "$ROOT/tests/lib/driver_files.sh"
 
 # Nodes without GPUs are not looked at: the files of a driver are ours, in a mount namespace.

@@ -3,7 +3,6 @@
 #
 # The instructions and system calls of six launches are at most 5 % above the table tests/bench/counts.txt. Counts are the
 # same on a loaded machine. To raise one: tests/bench/counts --write, and a line in CHANGELOG.md.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 run env BUILD="$PLAIN" "$ROOT/tests/bench/counts"

@@ -3,7 +3,6 @@
 #
 # Limits on open files, threads and memory: a launch works or ends with a message and an exit code of its
 # own, whatever the limit; no crash, no hang. Without sanitizers, which need all of them themselves.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 HNLAUNCH=$PLAIN/hnlaunch
@@ -21,7 +20,6 @@ told() { # NAME CODE...
     fail "$name"
 }
 
-# shellcheck disable=SC2016
 rank='echo $RANK'
 works=0
 for ((n = 4; n <= 40; n++)); do

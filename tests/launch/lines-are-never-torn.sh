@@ -3,7 +3,6 @@
 #
 # Eight ranks write 20 MB on each stream to a slow reader: every line arrives whole and in order, and
 # hnlaunch does not keep the flood in memory. Without sanitizers, because memory is measured.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 bytes=20000000

@@ -3,7 +3,6 @@
 #
 # On a terminal an unfinished line is shown after a moment; lines of other ranks wait for its end or
 # begin on a line of their own.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 on_terminal() { # COMMAND LINE

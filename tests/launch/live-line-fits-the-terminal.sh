@@ -3,7 +3,6 @@
 #
 # While nodes are waited for, one live line is drawn again and again. It never wraps, however narrow
 # the terminal and however long the name of the host.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 export TERM=xterm
 

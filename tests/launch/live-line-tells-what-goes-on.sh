@@ -3,7 +3,6 @@
 #
 # While ranks run, a line at the bottom of a terminal tells what goes on, and what a stop waits for, and is gone with
 # the next output; elsewhere a line a minute does.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 command -v script >/dev/null || skip_all 'needs script'

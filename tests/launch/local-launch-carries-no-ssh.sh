@@ -3,7 +3,6 @@
 #
 # What only other nodes need is not loaded for a launch on this machine, and may be missing there;
 # a launch that needs it says what is missing and how to go without.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 start --local 2 sh -c 'echo up; exec sleep 20'

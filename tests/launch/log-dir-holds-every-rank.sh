@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # --log-dir keeps each rank's streams in files, and run.json tells what was run.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 hn --local 3 --log-dir logs --show 0 sh -c 'echo "out $RANK"; echo "err $RANK" >&2; printf "\377\000\n"'

@@ -3,7 +3,6 @@
 #
 # A log folder that is full, gone or read-only while the job runs: the job goes on, the terminal gets
 # everything, what is missing is told, and the end is 73.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 cat >rank <<'END'

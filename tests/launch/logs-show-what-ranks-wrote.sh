@@ -3,7 +3,6 @@
 #
 # `hnlaunch logs` prints the recorded output of a run: whole lines, in the order in which they came, chosen by rank,
 # host, stream, pattern and time, folded, and as they come.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 runtime_dir

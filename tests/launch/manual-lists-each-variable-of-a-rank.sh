@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # ENVIRONMENT OF A RANK in the manual, and `help env`, name each variable that a rank gets from hnlaunch, and no other.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
 export XDG_CACHE_HOME=$TMP/cache # the user's lists of files stay
 mkdir "$XDG_CACHE_HOME"

@@ -3,7 +3,6 @@
 #
 # An agent that says something out of turn is given up: nothing of it is believed, the message is told with its
 # name, and hnlaunch does not crash.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 VERSION=$(sed -n 's/^#define MSG_VERSION *//p' "$ROOT/src/wire/msg.h")

@@ -3,7 +3,6 @@
 #
 # --metrics serves what the head knows of the run in the text format of Prometheus, on this machine only unless an
 # address is given. Bad requests and idle connections do the run no harm.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 cat >ranks.sh <<'END'

@@ -3,7 +3,6 @@
 #
 # Programs of Open MPI are served with PMIx, others with PMI. Several ranks of an MPI program with --mpi none would
 # each be a world of one: that is told before they start. The libraries are empty ones with the right names.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 type -P cc >/dev/null || skip_all 'no compiler here'

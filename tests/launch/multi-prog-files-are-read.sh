@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # --multi-prog: the file of srun has the programs of one world. The job is that of the same programs behind colons.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 json() { python3 -c "import json, sys; d = json.load(open(sys.argv[1])); print($1)" "$OUT"; } # EXPRESSION
@@ -25,7 +24,6 @@ is 'a plan has the ranks of the programs' "$(json '[p["ranks"] for p in d["progr
 is 'there are as many ranks as the file has' "$(json 'd["world_size"]')" 8
 
 # --- one world, as with colons
-# shellcheck disable=SC2016
 say='echo $0 $RANK of $WORLD_SIZE: $*'
 printf '0 sh -c \x27%s\x27 a x\n* sh -c \x27%s\x27 b %%t-%%o {rank}\n' "$say" "$say" >two.conf
 hn --local 4 --oversubscribe -n 4 --label none --multi-prog two.conf

@@ -3,7 +3,6 @@
 #
 # Each job has a port of its own for NCCL's RAS, and PyTorch's flight recorder is on, under the names that the PyTorch of
 # the program reads; the user's settings win.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
 unset "${!NCCL_@}" "${!TORCH_@}"
 
@@ -85,7 +84,6 @@ read -r pipes store <"$OUT"
 ok 'in a folder that containers have, too' test "${pipes#/tmp/hnlaunch-}" != "$pipes"
 ok 'under a name that no other name tells' test -z "$(grep -F "$(basename "$(dirname "$store")")" <<<"$pipes")"
 ok 'the FIFO is gone after the job' test ! -e "${pipes}7.pipe"
-# shellcheck disable=SC2016
 "$HNLAUNCH" -q --local 1 --label none sh -c 'mkfifo "${TORCH_NCCL_DEBUG_INFO_PIPE_FILE}0.pipe"
     echo "$TORCH_NCCL_DEBUG_INFO_PIPE_FILE" >pipes; kill -9 $PPID; sleep 600' 2>"$ERR"
 wait_for test ! -e "$(cat pipes)0.pipe"

@@ -3,9 +3,7 @@
 #
 # --nic near: the variables of NCCL and UCX of each rank, on made machines. The driver's files and those of sysfs are
 # ours, in a mount namespace.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/driver_files.sh
 . "$ROOT/tests/lib/driver_files.sh"
 
 in_mount_namespace "$@"
@@ -28,7 +26,6 @@ machine() { # NAME: sysfs is that of this machine
         mount --bind "$TMP/tree/sys/class/infiniband" /sys/class/infiniband
     fi
 }
-# shellcheck disable=SC2016
 rank='echo "$RANK ${NCCL_IB_HCA-} ${UCX_NET_DEVICES-}"'
 nics() { # ARG...: "NCCL_IB_HCA UCX_NET_DEVICES" of each rank in a line
     hn "$@" --label none sh -c "$rank"

@@ -3,7 +3,6 @@
 #
 # With every kind of container: fugitives are gone at the end, and when the agent, its guard or both
 # are killed.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 name=fugitive-$RANDOM$RANDOM

@@ -3,7 +3,6 @@
 #
 # Without a terminal there are no escape codes and no carriage returns; on one, NO_COLOR is honoured. Lines of standard
 # error look different there.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 export TERM=xterm-256color
 

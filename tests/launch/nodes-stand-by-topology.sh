@@ -3,7 +3,6 @@
 #
 # --order topology, --segment and --topology: nodes of a switch side by side, segments within one, mistakes of the file with their
 # place; random networks are judged by Python, which counts for itself what fits.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 nodes() { # of plan --json: HOST[:DOMAIN:SWITCH] in the order of the nodes that have ranks
@@ -125,7 +124,6 @@ hn "${base[@]}" -w 'n[1-4]' --order topology --role a --nodes 2 "${echo_node[@]}
 is 'roles have neighbouring nodes' "$(ranks)" 'n1 n3 n2 n4 '
 
 # With a file the hosts that are not chosen stand by unconnected. The agent of rank 1 is lost in the first attempt.
-# shellcheck disable=SC2016
 lose_one='echo $HN_RESTART $RANK $NODE; [ "$HN_RESTART$RANK" != 01 ] || kill -9 $PPID'
 again=(--nodes 2 --segment 2 --spares auto --max-restarts 1 --grace 1s)
 printf 'leaf1: n1 n3 n5\nleaf2: n2 n4 n6\n' >two.txt

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # However a rank tries to outlive its job, it is gone at the end; so are hnlaunch's own files.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 hn_exits 'a rank that leaves a session of its own behind' 0 --local 2 sh -c 'setsid sleep 300 >/dev/null 2>&1 & exit 0'

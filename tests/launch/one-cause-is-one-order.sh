@@ -3,7 +3,6 @@
 #
 # The ranks have --grace to save their state in whatever way a terminal, a session or a batch system ends hnlaunch:
 # the signals of one cause are one order. A second Ctrl-C, or a late second TERM, ends at once.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 cat >save.sh <<'END'

@@ -3,7 +3,6 @@
 #
 # --per-node starts one process per node that may start ranks of its own: it is no rank to PyTorch, whatever the shell
 # had, and has a free port to meet at.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 two='localhost:2,127.0.0.1:8'

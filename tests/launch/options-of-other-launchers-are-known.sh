@@ -3,7 +3,6 @@
 #
 # docs/howto/from-*.md: an option of another launcher is accepted where a page says "the same" or "ignored", and
 # refused in every other row; what a page names instead is accepted, and starts ranks. hnlaunch plan asks no node.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 # 300 starts: without sanitizers they take some seconds.

@@ -3,7 +3,6 @@
 #
 # An agent that sends more output than hnlaunch has granted, or tells that a rank has read more standard input than was
 # sent, breaks the flow control: its node is lost at once, and hnlaunch keeps no more than the window.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 VERSION=$(sed -n 's/^#define MSG_VERSION *//p' "$ROOT/src/wire/msg.h")

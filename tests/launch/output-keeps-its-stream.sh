@@ -3,7 +3,6 @@
 #
 # stdout belongs to the program, stderr carries the ranks' stderr and hnlaunch's own words; every
 # line says whose it is unless --label none.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 hn_exits 'writing on both streams gives 0' 0 --local 2 sh -c 'echo "out $RANK"; echo "err $RANK" >&2'

@@ -3,7 +3,6 @@
 #
 # Standard output that cannot be written is 73, and 141 when it is a closed pipe; so is a record of
 # events that was cut. A failure of the ranks goes before.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 full() { # ARGUMENT...: hnlaunch on a full disk

@@ -3,7 +3,6 @@
 #
 # What hnlaunch itself says begins on a new line, whatever a rank has left unfinished on the same
 # terminal or in the same file; nothing is added to a stdout of its own.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 together() { # ARG...: hnlaunch with both streams in the file $OUT

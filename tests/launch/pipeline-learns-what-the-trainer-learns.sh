@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # A network cut in two stages on two devices of each rank gives what it gives in one piece.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 [[ -x $BUILD/hn_backend_gloo.so ]] || skip_all 'built without Gloo'

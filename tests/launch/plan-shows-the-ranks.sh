@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # `plan` and --dry-run tell who would get which rank, start nothing and contact nobody.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 cat >hosts.txt <<'END'

@@ -3,7 +3,6 @@
 #
 # Ranks that speak PMI-1 over PMI_FD meet, exchange keys and end as MPI programs do. The client is a few lines of
 # Python; programs of real MPI libraries are in clients/mpi-programs-run-unchanged.sh.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 cat >pmi.py <<'END'

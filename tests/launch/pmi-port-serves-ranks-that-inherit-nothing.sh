@@ -3,7 +3,6 @@
 #
 # --mpi pmi-port: ranks that inherit no descriptor reach PMI-1 at a port of their node, and nothing else is served
 # there. Programs of real MPI libraries do the same in clients/mpi-programs-run-unchanged.sh.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 cat >pmi.py <<'END'

@@ -3,7 +3,6 @@
 #
 # A node without a usable libpmix ends the launch before a rank starts, and says where it looked; a service that dies
 # ends the job; nothing of it stays. The library is a small one made here that fails on order.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 type -P cc >/dev/null || skip_all 'no compiler here'

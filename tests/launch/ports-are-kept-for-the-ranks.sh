@@ -3,7 +3,6 @@
 #
 # Free ports of rank 0's node are kept until the ranks start, other ones for each attempt; without one nothing is
 # started (HN409). The address of rank 0's node is known to all ranks.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 hn --local 2 --label none sh -c 'echo "$HN_MASTER_ADDR"'

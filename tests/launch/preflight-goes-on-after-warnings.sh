@@ -3,7 +3,6 @@
 #
 # --preflight: a warning is told, and the ranks start; so it is with a node that does not answer. A node that dies while it is
 # asked is a lost node, and Ctrl-C ends the launch. Each node is an agent of this machine, whose login sets a fault.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 cat >login <<'END'

@@ -3,7 +3,6 @@
 #
 # One agent and a head made of Python: a script shows the same in an interpreter that was prepared and in a new one. What
 # a prepared interpreter cannot run is started in the usual way, with the reason. PYTHONS="PYTHON..." tests these instead.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
 
 python_tests <<'PYTHON'

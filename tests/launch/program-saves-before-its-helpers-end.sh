@@ -3,7 +3,6 @@
 #
 # SIGTERM and signals of the user go to the program of a rank, whatever stands around it, and to its helpers only when
 # it has ended, or at half of --grace.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 # Works with a helper, an endless source of numbers that dies of both signals. A signal is noticed between two numbers;

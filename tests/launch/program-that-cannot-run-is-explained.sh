@@ -3,7 +3,6 @@
 #
 # What a program that cannot be executed lacks is told as it is: its interpreter, its loader or the target of a link, not
 # itself; that it is a directory; and the limit that does not let so many processes start.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 printf '#!/bin/sh\r\nexit 0\r\n' >crlf.sh

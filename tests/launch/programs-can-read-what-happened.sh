@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Events, run.json, summary.json and the plan as JSON: programs rely on these names, version 1.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 # One line per event: its name, its fields, and those values that are the same in every run.

@@ -3,7 +3,6 @@
 #
 # Programs with a colon between them are one job: ranks go to them in order, each program has its own variables and folder, and what is
 # not given is as for the job.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 mkdir other

@@ -3,7 +3,6 @@
 #
 # --start-with TEMPLATE: any program that joins its stdin and stdout to a command on a node starts the agents. The nodes are
 # chroots without a network here, and what goes wrong is told in the program's own words.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 # A way to "nodes": folders that are the homes of what runs there. As rsh does, it gives the words to a shell.

@@ -4,7 +4,6 @@
 # Lines that ranks draw again and again (\r) reach a terminal before they end: the last state of each
 # rank, behind its label, in at most eight rows at the bottom, which nothing moves. Where lines cannot be
 # erased, each state has a line. Files, pipes and lone ranks get the bytes as they are.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 export TERM=xterm NO_COLOR=1
 

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # hnlaunch ps lists the runs that go on, with their step, and the last of those that have ended.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
 
 export XDG_RUNTIME_DIR=$TMP/runtime XDG_STATE_HOME=$TMP/state

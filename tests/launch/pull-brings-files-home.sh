@@ -6,7 +6,6 @@
 if [[ $EUID == 0 && ${1-} != inside ]] && unshare --mount true 2>/dev/null; then
     exec unshare --mount bash "$0" inside
 fi
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 # --- what comes ---

@@ -1,9 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck disable=SC2016  # the ranks expand it
 #
 # --push on this machine copies nothing; mistakes are found before any node is touched.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 export XDG_CACHE_HOME=$TMP/cache

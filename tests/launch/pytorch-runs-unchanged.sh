@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # A PyTorch program as torchrun would start it: env:// and nothing else.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
 
 for python in "${TORCH_PYTHON:-}" /usr/bin/python3 python3; do

@@ -3,9 +3,7 @@
 #
 # --bind: the masks of real ranks, read back in C and in Python. The driver's files and those of sysfs are ours, in a
 # mount namespace: two GPUs, and two NUMA nodes with a processor each.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/driver_files.sh
 . "$ROOT/tests/lib/driver_files.sh"
 
 in_mount_namespace "$@"

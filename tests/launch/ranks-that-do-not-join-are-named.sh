@@ -3,7 +3,6 @@
 #
 # Some ranks wait for one that never comes: a given --start-timeout ends the job with 75 and names it,
 # the built-in one only warns.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 waiting=$BUILD/tests/clients/left_waiting

@@ -3,7 +3,6 @@
 #
 # No rank comes to PyTorch's store, and a process below a rank has another MASTER_PORT: the program starts ranks of its
 # own, which wait for a store that does not exist. That is told once, with the process and --per-node (HN412).
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 told() { grep -q HN412 "$ERR"; }

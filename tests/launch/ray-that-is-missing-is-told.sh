@@ -3,7 +3,6 @@
 #
 # --scheduler ray and --start-with ray where there is no Ray, no module of hnlaunch, or no cluster: one line says what is missing.
 # clients/frameworks/ray-cluster-runs-jobs.sh has a real cluster.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 # A Python without packages, that reads all its modules from files, as those before 3.11 do.

@@ -3,9 +3,7 @@
 #
 # What the agent reads from sysfs of the machines that hwloc's developers have recorded, of 2 to 256 processors, is what
 # hwloc reads: nodes with processors, sockets and cores. The trees are in Debian's source package of hwloc (3 MB).
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/source_package.sh
 . "$ROOT/tests/lib/source_package.sh"
 
 trees=${XDG_CACHE_HOME:-$HOME/.cache}/hnlaunch-tests/hwloc

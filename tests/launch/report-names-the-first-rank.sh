@@ -5,7 +5,6 @@
 #
 # Real runs of several sizes fail in seeded ways: hnlaunch report names the rank that began it, and no later than the
 # failure. Without arguments 12 runs; more by hand.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 runtime_dir

@@ -3,7 +3,6 @@
 #
 # The agents' traces come home when a run fails or hangs, or with --trace; hnlaunch report tells from the records how
 # the run started, which rank left the others first, and how it ended, as text, JSON and a page.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 runtime_dir
@@ -181,7 +180,6 @@ hn report --html page.html "$id"
 ok 'the page tells of it' grep -q '<td class="s">restart</td>' page.html
 ok 'and is well-formed' check_page page.html
 
-# shellcheck disable=SC2016
 hn --max-restarts 1 --local 4 --label none sh -c '[ "$HN_RESTART" = 1 ] && exec "$1" crash 3 5 2; exec "$1" crash 1 40 2' sh "$failing"
 exits 'two failed attempts' 139
 id=$(run_id)
@@ -192,7 +190,6 @@ is 'and names the rank of the restart once' "$(sed -n 's/^ *[0-9.]*m*s  restart 
 
 # --- the start of each attempt ----------------------------------------------------------------------
 
-# shellcheck disable=SC2016
 hn --max-restarts 2 --local 2 --label none sh -c '[ "$HN_RESTART" = 2 ] || exit 4; exec "$1" end 0 5 1' sh "$failing"
 exits 'two failed attempts before a good one' 0
 id=$(run_id)
@@ -225,7 +222,6 @@ END
 chmod +x start-at
 printf 'a slots=1\nb slots=1\nc slots=1\n' >hosts
 nodes=(-H hosts --oversubscribe --start-with "$PWD/start-at {host}" --spares auto --nodes 2 --bad-hosts none --grace 1s --label none)
-# shellcheck disable=SC2016
 hn "${nodes[@]}" --restart auto --max-restarts 1 sh -c '[ $HN_RESTART = 0 ] || exit 0; [ $RANK = 1 ] || exec sleep 60; sleep 0.2; kill -KILL $PPID'
 exits 'a run that loses a host' 0
 hn report --json

@@ -3,7 +3,6 @@
 #
 # The report finds the cause among its echoes and shows what is known of it: the exception that Python
 # wrote to the error file, memory that ran out, a core dump.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 # The agent sleeps until both have ended: it hears of them in the same moment, of rank 0 first.

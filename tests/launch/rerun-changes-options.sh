@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # hnlaunch rerun with options of a run: they take the place of the recorded ones, and the new line is shown.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 runtime_dir

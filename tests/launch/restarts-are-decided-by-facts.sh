@@ -3,7 +3,6 @@
 #
 # --restart auto: the evidence of all attempts decides whether the next one begins, and on which hosts. Nodes are agents of
 # this machine with names of their own.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 printf 'a slots=1\nb slots=1\nc slots=1 spare\nd slots=1 spare\n' >hosts

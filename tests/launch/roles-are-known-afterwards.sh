@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What is kept of a job with roles knows them: run.json, summary.json and the events.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 job=(-w localhost:4,127.0.0.1:2,127.0.0.2:2 --gpus-per-rank 0)

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Programs of a line with --role are roles: hnlaunch plan gives each its nodes, GPUs and worlds, and refuses what does not fit.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 printf 'gpu[001-006] slots=8\n' >hosts.txt

@@ -2,11 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What shows a job while it runs knows its roles: the first lines count them, metrics name them, and hnlaunch why compares ranks within a role only.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/why.sh
 . "$ROOT/tests/lib/why.sh"
-# shellcheck source=tests/lib/tmux.sh
 . "$ROOT/tests/lib/tmux.sh"
 
 job=(-w localhost:4,127.0.0.1:2,127.0.0.2:2 --gpus-per-rank 0)

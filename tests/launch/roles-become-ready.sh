@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # A role is ready when a port, an HTTP server, a file, a key of the store or a line of output answers: each instance is told once, by role.ready.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 hosts=(-w 'localhost:4,127.0.0.1:2' --gpus-per-rank 0)

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # signal --role and stop --role reach the ranks of a role, of a replica, or one rank, and no others; the job goes on by its rules.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 job=(-w localhost:4,127.0.0.1:4 --gpus-per-rank 0)

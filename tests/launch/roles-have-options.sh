@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Options of roles: where they may stand, which exclude each other, and what the names in them must be.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 hn_exits 'a colon ends a program wherever it stands' 64 plan -w n1:2 --role a echo : b

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Arguments, variables and labels of a job of roles refer to addresses and ports of roles. Each instance has ports of its own.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 hosts=(-w localhost:2,127.0.0.1:2,127.0.0.2:4 --gpus-per-rank 0)

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # --restart-scope: a role that fails starts again, as a whole or only the instance, while the other roles run on.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 hosts=(-w localhost:2,127.0.0.1:2,127.0.0.2:2 --gpus-per-rank 0)

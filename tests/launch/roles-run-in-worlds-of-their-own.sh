@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Each role of a job is a world of its own: ranks, address, port and store; PyTorch and libhnlaunch meet in it. The verdict names the role.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 hosts=(-w localhost:4,127.0.0.1:2,127.0.0.2:2 --gpus-per-rank 0)

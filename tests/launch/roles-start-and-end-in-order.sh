@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Roles start after others (--after), the job ends with those of --main, and a failure gives roles with --drain their time.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 hosts=(-w localhost:2,127.0.0.1:2,127.0.0.2:2 --gpus-per-rank 0)

@@ -3,7 +3,6 @@
 #
 # Options of a job hold in a job of roles: --ranks, --stdin, --pty, --wrap, --timeout, --max-restarts and --detach take numbers of the job, and
 # all roles restart and stop together.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 hosts=(-w localhost:4,127.0.0.1:4 --gpus-per-rank 0)

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # ps, stop, signal, wait and rerun reach runs from elsewhere; records of runs are kept, and never harm a run.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 runtime_dir

@@ -4,9 +4,7 @@
 # What a person sees of a run, of hnlaunch top, of the run's failure and of hnlaunch report on terminals of 40, 80, 120 and 200 columns is
 # what tests/launch/screens/ has, but for times, sizes, shares, names of runs and the widths of gaps.
 # DRAW=1 draws those files anew.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/tmux.sh
 . "$ROOT/tests/lib/tmux.sh"
 command -v tmux >/dev/null || skip_all 'needs tmux'
 

@@ -3,7 +3,6 @@
 #
 # Values of variables reach the ranks, but no command line, which all users of a machine may read, no table of a plan
 # and no log.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 export A_SECRET_TOKEN=hunter2.$BASHPID
 

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Each sentence of SECURITY.md is one line that ends with a test, and the test exists.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 page=$ROOT/SECURITY.md
 
@@ -10,10 +9,8 @@ claims() { sed -n '/^## Report a defect/q; /^## /,$p' "$page" | grep -v -e '^## 
 
 sentences=$(claims | wc -l)
 ok 'there are sentences' test "$sentences" -ge 30
-# shellcheck disable=SC2016
 is 'each is a line of its own, and ends with a test' "$(claims | grep -vE '^- [^:]+: `tests/[^` ]+`$')" ''
 is 'each is one sentence' "$(claims | sed 's/: `tests.*//' | grep -E '[.!?] +[A-Z]')" ''
-# shellcheck disable=SC2016
 is 'each test exists' "$(claims | grep -oE '`tests/[^`]+`$' | tr -d '`' | while read -r t; do
     [[ -f $ROOT/$t ]] || echo "$t"
 done)" ''

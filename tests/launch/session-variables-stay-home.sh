@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What belongs to this session, this host or another launcher does not reach a rank.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 names='SSH_CONNECTION SSH_AUTH_SOCK DISPLAY DBUS_SESSION_BUS_ADDRESS XDG_SESSION_ID SHLVL

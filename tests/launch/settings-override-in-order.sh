@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # user's file < job file < HNLAUNCH_* < command line; `config` tells where a value is from.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 ranks() { # ARG...: how many ranks a launch has

@@ -3,7 +3,6 @@
 #
 # nohup, and the background of a shell without job control: SIGHUP, SIGINT and SIGQUIT that were ignored
 # at the start stay so, SIGTERM is obeyed, and ranks begin with all signals as usual.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 listener='trap "echo usr1 $RANK" USR1; echo "up $(grep SigIgn /proc/self/status)"

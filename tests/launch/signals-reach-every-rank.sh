@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # SIGTERM ends the job in order (143); SIGUSR1 and SIGUSR2 are passed on to every rank.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 listener='trap "echo usr1 $RANK" USR1; trap "echo usr2 $RANK" USR2; trap "echo term $RANK; exit 0" TERM

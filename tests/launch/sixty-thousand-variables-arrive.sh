@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Environments of 60,000 variables reach many ranks while the agent answers its pings.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 HNLAUNCH=$PLAIN/hnlaunch # time counts

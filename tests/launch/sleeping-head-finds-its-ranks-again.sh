@@ -3,7 +3,6 @@
 #
 # Ctrl-Z suspends hnlaunch and not the ranks, however long; a head that hangs for a moment blames
 # nobody, one that hangs for longer has lost its job.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 state_is() { [[ $(awk '{ print $3 }' "/proc/$PID/stat") == "$1" ]]; }

@@ -3,7 +3,6 @@
 #
 # Ranks may open as many files and lock as much memory as the hard limits allow, and a low hard limit of locked memory
 # is told of nodes with InfiniBand.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
 
 hard=$(ulimit -Hn)

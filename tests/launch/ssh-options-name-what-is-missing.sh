@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # A file or program that an ssh option names and that is not there is told with the option's name.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 hn_exits 'no such config: 66' 66 --ssh-config nope -w node1 true

@@ -3,7 +3,6 @@
 #
 # What `hnlaunch stage` writes where, with nodes that cannot be reached, and which words it refuses.
 # tests/lab/venv-runs-from-copies-on-the-nodes.sh has what it does on nodes.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 export XDG_CACHE_HOME=$TMP/cache # the user's lists of files stay
 mkdir "$XDG_CACHE_HOME"

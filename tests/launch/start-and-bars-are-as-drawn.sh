@@ -4,9 +4,7 @@
 # The first lines of a run, the bars of twelve ranks and their ends on terminals of 40, 80, 120 and 200 columns are what tests/launch/screens/ has, but for
 # times and names of runs: at most eight rows of bars at the bottom, and output above these.
 # DRAW=1 draws those files anew.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/tmux.sh
 . "$ROOT/tests/lib/tmux.sh"
 command -v tmux >/dev/null || skip_all 'needs tmux'
 

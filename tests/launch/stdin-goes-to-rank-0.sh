@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # --stdin 0 gives standard input to rank 0, --stdin all to every rank, --stdin none to nobody.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 printf 'line %s\n' 1 2 3 >in

@@ -3,7 +3,6 @@
 #
 # With --progress-re the steps of ranks are read from their lines; a report of hn_progress() wins. Without steps the
 # line at the bottom has the progress bar of a rank.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 holds() { grep -qaF -- "$2" "$1"; }

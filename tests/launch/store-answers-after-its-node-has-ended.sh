@@ -3,7 +3,6 @@
 #
 # The store's TCP endpoint is on the node of rank 0. When the ranks of that node have ended, those of other nodes are
 # still answered.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 export PYTHONPATH=$ROOT/tests/lib

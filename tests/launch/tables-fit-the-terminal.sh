@@ -3,7 +3,6 @@
 #
 # No row of the tables of plan, top, report and Ctrl-\ is wider than the terminal, nor a line of the exit codes: columns are left out, in
 # an order, and texts are cut behind a word or go on below. ps-lists-the-runs.sh has the list of runs.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 runtime_dir

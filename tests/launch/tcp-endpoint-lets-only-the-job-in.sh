@@ -3,7 +3,6 @@
 #
 # One agent and a head made of Python: where the TCP endpoint listens, who comes in, and how another
 # node finds out that it can be reached.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
 
 python_tests <<'PYTHON'

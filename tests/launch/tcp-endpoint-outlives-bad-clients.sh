@@ -3,7 +3,6 @@
 #
 # One agent and a head made of Python: a client that breaks a rule of the TCP endpoint loses its own
 # connection, and nobody else notices.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
 
 python_tests <<'PYTHON'

@@ -4,7 +4,6 @@
 # Ranks that speak PyTorch's TCPStore protocol, byte for byte, to the real store: every command in
 # every dialect, waits that are cancelled or race with what they wait for, and a rank's own keys
 # through hnlaunch's own library's endpoint.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
 
 export PYTHONPATH=$ROOT/tests/lib

@@ -3,7 +3,6 @@
 #
 # What tests/run.sh tells of tests that pass, fail and are skipped, on a small tree of such tests; and what waiting for
 # a state does when the state never comes.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 tree=$TMP/tree
@@ -59,7 +58,6 @@ is 'then nothing but the sum comes at the end' "$(tail -n 2 "$OUT" | cut -c1-13)
 
 # --- what fails beside others only --------------------------------------------------------------------------
 
-# shellcheck disable=SC2016
 make_test ssh/shaky.sh '[[ -e $SHAKY ]] || { : >"$SHAKY"; fail "the first time" "it was late"; }' 'pass "always"' 'done_testing'
 export SHAKY=$TMP/shaky
 exits 'a file that passes alone is no failure' 0 run_tests ssh

@@ -3,9 +3,7 @@
 #
 # hnlaunch top, and afterwards the report, name the rank for which the others wait: one that computes or sleeps longer in each step
 # than they do, in a job that meets in the store of hnlaunch, and in one of PyTorch with Gloo.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/tmux.sh
 . "$ROOT/tests/lib/tmux.sh"
 
 runtime_dir

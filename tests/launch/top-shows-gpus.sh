@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # hnlaunch top shows what the GPUs of a node do, as the driver's library tells. Library and driver's files are made here.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/driver_files.sh
 . "$ROOT/tests/lib/driver_files.sh"
 
 in_mount_namespace "$@"

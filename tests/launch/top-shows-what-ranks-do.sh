@@ -3,7 +3,6 @@
 #
 # hnlaunch top shows what hosts and ranks do, as JSON, as a table and on the whole terminal; the nodes are sampled only
 # while somebody looks on.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 runtime_dir
@@ -95,7 +94,6 @@ ok 'a terminal that is dumb has the table, at its width' grep -qaE '^localhost +
 is 'no line of it is wider' "$(tr -d '\r' <"$OUT" | sed 's/…/./g' | awk 'length > 50' | wc -l)" 0
 
 # --- the whole terminal -----------------------------------------------------------------------
-# shellcheck source=tests/lib/tmux.sh
 . "$ROOT/tests/lib/tmux.sh"
 screen() { # COLUMNS COMMAND...: in a new terminal of 12 rows
     new_server

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Who waits for whom is known for unmodified PyTorch, too: connections to MASTER_PORT are found to be ranks.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 /usr/bin/python3 -c 'import torch.distributed' 2>/dev/null || skip_all 'needs PyTorch in /usr/bin/python3'

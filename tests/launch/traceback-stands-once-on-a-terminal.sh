@@ -3,7 +3,6 @@
 #
 # On a terminal the message about a failure leaves out lines of the rank that stand on the screen just above. In a file,
 # in the records, and where they do not stand there in full, it quotes them.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 command -v script >/dev/null || skip_all 'needs script'
 

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The same global batch gives the same loss curve however many ranks share it.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 [[ -x $PLAIN/examples/train ]] || skip_all 'the trainer was not built (no Gloo)'

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # --ssh-command: an ssh that has not reached an agent, and its ProxyCommand, end when hnlaunch gives up.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh"
 
 # Connects forever, and so does a child of it.

@@ -4,7 +4,6 @@
 # Clients of the TCP endpoint that are in the middle of large commands take 64 MiB of the agent together: others wait,
 # small commands pass, and all complete. A client that stalls is closed, also after whole commands; a client that is only
 # slow is not. Without sanitizers, because memory is measured.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 HNLAUNCH=$PLAIN/hnlaunch

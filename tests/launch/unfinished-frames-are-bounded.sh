@@ -4,7 +4,6 @@
 # Ranks that are in the middle of large requests on the Unix socket take 64 MiB of the agent together: others wait,
 # small requests pass, and all complete. Ranks that stall keep no memory from others. Without sanitizers, because memory
 # is measured.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 [[ -x $PLAIN/hnlaunch ]] || skip_all 'no plain build'

@@ -3,7 +3,6 @@
 #
 # A pipe or file gets an unfinished line while its rank waits. The rest of the line follows without another label, unless
 # another rank has written in between. All runs wait at the same time.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 # Rank 0 leaves a line unfinished, rank 1 writes one when it is told to, rank 0 ends its line when it is told to.

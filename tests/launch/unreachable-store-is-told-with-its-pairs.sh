@@ -3,7 +3,6 @@
 #
 # Before anything starts every node must reach the store on rank 0's node: who does not is told with
 # address, interface and reason, and what an agent may answer to that question is never trusted.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 export PYTHONPATH=$ROOT/tests/lib

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # hnlaunch never guesses: what is wrong or missing on the command line is said with what to do.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 hn_exits 'no hosts: 64' 64 true
@@ -59,7 +58,6 @@ has 'help on the option is named' "$ERR" 'help: hnlaunch help local tells what i
 hn_exits 'a partition: 64' 64 -p gpu --local 2 true
 has '-p: what it means, and where a partition is chosen' "$ERR" 'help: -p is the port of ssh; a partition of Slurm is chosen by salloc -p'
 hn_exits 'a host that does not exist: 68' 68 -w nosuchhost.invalid true
-# shellcheck disable=SC2016
 has 'a next step is named' "$ERR" 'help: check the name with `getent hosts nosuchhost.invalid`'
 
 hn -w 'localhost,nosuch[1-2].invalid' true

@@ -1,9 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck disable=SC2016  # the rank expands it
 #
 # --venv on this machine is used in place; what cannot be moved to other nodes is told before the start.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 export XDG_CACHE_HOME=$TMP/cache # the user's lists of files stay
 mkdir "$XDG_CACHE_HOME"

@@ -3,7 +3,6 @@
 #
 # Ranks that wait long for one that does not come: a warning says who waits for what and who is missing,
 # and the job goes on.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 waiting=$BUILD/tests/clients/left_waiting

@@ -3,7 +3,6 @@
 #
 # A text of a rank, a node, a login, an error file or a configuration file moves no cursor, ends no line, turns no
 # line around and is not longer than a message should be, wherever hnlaunch shows it.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 # What each of them says: controls of 7 and 8 bits, a forged last line, direction, separators, tags, broken UTF-8.

@@ -3,7 +3,6 @@
 #
 # What ranks make in the job's folder, beside HN_STORE, is removed with it: folders, too, but nothing behind a link or a
 # mount. What cannot be removed is told.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 
 mkdir -m 700 "$TMP/run" "$TMP/precious" "$TMP/precious/sub"

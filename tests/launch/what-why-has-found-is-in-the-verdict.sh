@@ -3,9 +3,7 @@
 #
 # A hang that hnlaunch why has found is told to the end: by ps, and when the ranks are stopped by the last line, report
 # and an event; not if the ranks have gone on in between.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/why.sh
 . "$ROOT/tests/lib/why.sh"
 
 runtime_dir

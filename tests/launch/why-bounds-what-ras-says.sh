@@ -3,7 +3,6 @@
 #
 # Any program may listen at the address of NCCL's RAS. Whatever it answers, hnlaunch why has its answer in time and says
 # what was wrong with that of RAS.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
 runtime_dir
 python3 -c 'import json' || skip_all 'needs python3'

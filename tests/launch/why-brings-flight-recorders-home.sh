@@ -3,9 +3,7 @@
 #
 # hnlaunch why has ranks that live dump PyTorch's flight recorder, through their FIFOs, and brings the dumps into the
 # folder of the run. PyTorch does that only with GPUs; tests/lib/flight_recorder.py does the same.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/why.sh
 . "$ROOT/tests/lib/why.sh"
 runtime_dir
 python3 -c 'import json' || skip_all 'needs python3'

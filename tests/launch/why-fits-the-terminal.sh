@@ -4,9 +4,7 @@
 # What hnlaunch why and Ctrl-\ twice show on terminals of 40, 80, 120 and 200 columns is what tests/launch/screens/ has, but for
 # times, numbers of processes and names in the kernel: columns are left out, and places are cut, before a row is wider.
 # DRAW=1 draws those files anew.
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/tmux.sh
 . "$ROOT/tests/lib/tmux.sh"
 command -v tmux >/dev/null || skip_all 'needs tmux'
 

@@ -5,9 +5,7 @@
 # nothing a hang that is none.
 #
 #   why-names-the-odd-rank.sh [all]    all: also hangs that differ little from others
-# shellcheck source=tests/lib/tap.sh
 . "$(dirname "$0")/../lib/tap.sh" || exit 1
-# shellcheck source=tests/lib/why.sh
 . "$ROOT/tests/lib/why.sh"
 
 long=${1-}
@@ -142,7 +140,6 @@ fi
 
 # A lock that flock(1) has taken for a shell, and ended.
 if type -P flock >/dev/null && [[ -r /proc/self/syscall ]]; then
-    # shellcheck disable=SC2016
     bash -c 'exec 9>shared.lock; flock 9; echo $$; read -r line <>"$1"' bash "$TMP/empty.fifo" >holder 9>&- &
     shell=$!
     ok 'flock: a shell has the lock' wait_for lines_are holder 1
@@ -197,7 +194,6 @@ stop_run
 # A rank that computes in a thread, and gets no processor: nearly all time of its only one goes to another process.
 if command -v chrt >/dev/null; then
     cpu=$(taskset -pc $$ | sed 's/.*: //; s/[-,].*//')
-    # shellcheck disable=SC2016
     start --local 4 --label none sh -c 'if [ "$RANK" = 2 ]; then
         [ ! -e /proc/self/autogroup ] || echo 19 >/proc/self/autogroup # sessions share processors alike
         exec taskset -c "$0" chrt --idle 0 "$@"
