@@ -6,7 +6,7 @@
 #   sshd_start [LINE...]        more lines for its config; sets PORT; its files are in $SSHD
 #   sshd_beside_ssh [LINE...]   the same, known to the client, at $at, for tests that ask ssh(1) the same; skips without
 #   ssh_logs_in [HOST]          whether ssh(1) does, with $TMP/ssh_config; its words are in $TMP/ssh.err
-#   key_refused, start_ssh_agent, add_locked
+#   key_refused, start_hostile_server, start_ssh_agent, add_locked
 #   probe ARG...                link_probe with $TMP/ssh_config, as run() of tap.sh
 #
 # Client side: $KEY (allowed to log in), $TMP/ssh_config (names $KEY and $KNOWN), $KNOWN.
@@ -106,6 +106,13 @@ key_refused() { # NAME CAUSE: $at, for its host key, before any login
     is "$1: not opened" "$RC" 1
     has "$1: $2" "$ERR" "failed hostkey $2:"
     lacks "$1: no login" "$ERR" 'phase auth'
+}
+
+start_hostile_server() { # MODE: of hostile_server.py; port and key are in $TMP/port
+    rm -f "$TMP/port"
+    python3 "$ROOT/tests/lib/hostile_server.py" "$1" "$TMP/port" &
+    sshds+=($!)
+    wait_for test -s "$TMP/port"
 }
 
 start_ssh_agent() { # it ends with the script

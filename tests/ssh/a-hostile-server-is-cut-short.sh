@@ -12,19 +12,8 @@ launch() {
     measure "$PLAIN/hnlaunch" --ssh-config "$TMP/ssh_config" --connect-timeout 2s --start-timeout 4s "$@" -w node1 true
 }
 
-cut_short() { # NAME CODE TEXT
-    is "$1: the exit code" "$CODE" "$2"
-    has "$1: the reason" "$ERR" "$3"
-    ok "$1: less than 64 MiB ($KIB KiB)" test "$KIB" -lt 65536
-    lacks "$1: no escape sequence" "$ERR" $'\e'
-    ok "$1: a short message" test "$(wc -c <"$ERR")" -lt 4096
-}
-
 before_login() { # MODE TEXT
-    rm -f "$TMP/port"
-    python3 "$ROOT/tests/lib/hostile_server.py" "$1" "$TMP/port" &
-    sshds+=($!)
-    wait_for test -s "$TMP/port"
+    start_hostile_server "$1"
     write_config 'Host node1' '    HostName 127.0.0.1' "    Port $(cut -d' ' -f1 "$TMP/port")" 'Host *'
     launch
     cut_short "$1" 68 "$2"
