@@ -17,7 +17,6 @@ push() { lab_hn -v "$@"; }
 uplink() { sed -n 's/.*push [0-9/]* in .*(\(.*\) sent)/\1/p' "$ERR"; }
 # Bytes that have come to a node, and that it has sent.
 link() { lab exec "$1" awk '$1 == "eth0:" { print $2, $10 }' /proc/self/net/dev; }
-head_sent() { lab run awk '$1 == "br0:" { print $10 }' /proc/self/net/dev; }
 
 mkdir data
 head -c 4000000 /dev/urandom >data/large
@@ -204,12 +203,7 @@ shape node001 1600kbit
 first_holds_no_other_up 'a first node that sends slowly'
 exits '... and gets the file as well' 0 finish
 lab exec node001 tc qdisc del dev eth0 root
-clean() {
-    local node
-    for node in $NODES; do
-        [[ -z $(lab exec "$node" find "$TMP/cache" -path '*hnlaunch-stage-*') ]] || return
-    done
-}
-ok 'nothing is left on any node' wait_for clean
+# shellcheck disable=SC2086 # names
+ok 'nothing is left on any node' wait_for no_staged_files $NODES
 lab_nothing_left 'no process is left'
 done_testing

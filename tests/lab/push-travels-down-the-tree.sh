@@ -49,12 +49,6 @@ lab exec node001 pkill -KILL -x 'agent-.*'
 exits 'a parent that is killed meanwhile' 68 finish
 has 'is told' "$ERR" node001
 ok 'nothing was started' test ! -e "$TMP/ran"
-clean() {
-    local node
-    for node in node001 node002 node003 node004; do
-        [[ -z $(lab exec "$node" find "$TMP/cache" -path '*hnlaunch-stage-*') ]] || return
-    done
-}
-ok 'nothing is left on any node' wait_for clean
+ok 'nothing is left on any node' wait_for no_staged_files node00{1..4}
 lab_nothing_left 'no process is left'
 done_testing

@@ -10,30 +10,18 @@ lab_up 9 1
 head -n 3 "$TMP/hosts.txt" >three.txt
 head -n 4 "$TMP/hosts.txt" >four.txt
 
-up() { # RANKS OPTION... PROGRAM
-    local n=$1
-    shift
-    comes_up "$n ranks are up" "$n" lab_start --label none "$@"
-}
-
-interrupt() {
-    finish_by INT
-}
+up() { comes_up "$1 ranks are up" "$1" lab_start --label none "${@:2}"; } # RANKS OPTION... PROGRAM
 
 # --- what the head has to do ----------------------------------------------------------------------
-
-sent() { # bytes that the head itself has sent
-    lab run awk '/br0:/ { sub(/.*:/, ""); print $9 }' /proc/net/dev
-}
 
 steady() { # NODES FILE: sets BYTES, those of four seconds of pings to K = 2
     local begin
     up "$1" --tree 2 -H "$2" sh -c 'echo up; exec sleep 100'
     sleep 1
-    begin=$(sent)
+    begin=$(head_sent)
     sleep 4
-    BYTES=$(($(sent) - begin))
-    interrupt
+    BYTES=$(($(head_sent) - begin))
+    finish_by INT
 }
 
 steady 3 three.txt

@@ -16,15 +16,11 @@ done
 what='printf %s "$BIG1$BIG2$BIG3$BIG4$BIG5$BIG6$BIG7$BIG8" | md5sum | cut -c1-32'
 sum=$(bash -c "$what")
 
-sent() { # bytes that the head itself has sent
-    lab run awk '/br0:/ { sub(/.*:/, ""); print $9 }' /proc/net/dev
-}
-
 launch() { # OPTION...: sets BYTES
     local begin
-    begin=$(sent)
+    begin=$(head_sent)
     lab_hn --label none "$@" bash -c "$what"
-    BYTES=$(($(sent) - begin))
+    BYTES=$(($(head_sent) - begin))
 }
 
 launch -H "$TMP/hosts.txt" # and uploads the agent

@@ -59,6 +59,15 @@ lab_nothing_left() { # NAME
     fi
 }
 
+head_sent() { lab run awk '/br0:/ { sub(/.*:/, ""); print $9 }' /proc/net/dev; } # bytes that the head itself has sent
+
+no_staged_files() { # NODE...
+    local node
+    for node; do
+        [[ -z $(lab exec "$node" find "$TMP/cache" -path '*hnlaunch-stage-*') ]] || return
+    done
+}
+
 at_end() {
     [[ ! -d $LAB_DIR ]] || lab down
 }
