@@ -34,7 +34,11 @@ trial() { # NAME WANTED-CODE COMMAND...: the same command cold and on the hold
     same "$name: the same last line" "$TMP/cold.verdict" "$TMP/held.verdict"
 }
 ends() { lab_hn -H "$H" --label none "${@: -2}" sh -c 'echo "$RANK $WORLD_SIZE $(hostname) $PWD $MINE"; cat; umask; ulimit -n; exit 0'; }
-fails() { lab_hn -H "$H" --label none "${@: -2}" sh -c 'echo $RANK; sleep 1; [ $RANK != 3 ] || exit 7; sleep 60'; }
+fails() { # rank 3 waits for the lines of all
+    rm -rf "$TMP/said" && mkdir "$TMP/said"
+    lab_hn -H "$H" --label none "${@: -2}" sh -c 'echo $RANK; : >"$0/$RANK"; [ $RANK = 3 ] || exec sleep 60
+        until [ "$(ls "$0" | wc -l)" = 6 ]; do sleep 0.05; done; exit 7' "$TMP/said"
+}
 is_late() { lab_hn -H "$H" --label none --timeout 1s --grace 1s "${@: -2}" sh -c 'echo up; trap "" TERM; sleep 60'; }
 is_stopped() {
     comes_up 'the ranks are up' 6 lab_start -H "$H" --label none "${@: -2}" sh -c 'echo up; sleep 60'

@@ -176,7 +176,7 @@ kill -STOP "$third"
 SECONDS=0
 hn ps
 is 'ps warns of each of three' "$(grep -c 'warning.HN633.: a hold of yours (pid [0-9]*) does not answer' "$ERR")" 3
-ok 'after the time for one' test "$SECONDS" -lt 9
+ok 'after the time for one' test "$SECONDS" -lt "$(scaled 9)"
 kill -KILL "$more" "$third"
 kill -CONT "$pid" "$more" "$third" 2>"$TMP/gone"
 ok 'two are gone' wait_for not kill -0 "$more" "$third"

@@ -7,8 +7,11 @@
 job=(-w localhost:4,127.0.0.1:2,127.0.0.2:2 --gpus-per-rank 0)
 read_json='import json, sys; d = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))'
 
-hn --log-dir "$TMP/records" "${job[@]}" --role a --nodes 1 -n 2 sh -c 'echo "out of $RANK"; exec sleep 60' \
-    : --role b --nodes 2 -n 4 sh -c 'echo "out of $RANK"; sleep 0.5; [ $RANK = 3 ] || exec sleep 60; exit 3'
+# The rank that fails waits for the lines of all six.
+mkdir said
+hn --log-dir "$TMP/records" "${job[@]}" --role a --nodes 1 -n 2 sh -c 'echo "out of $RANK"; : >said/a$RANK; exec sleep 60' \
+    : --role b --nodes 2 -n 4 sh -c 'echo "out of $RANK"; : >said/b$RANK; [ $RANK = 3 ] || exec sleep 60
+    until [ "$(ls said | wc -l)" = 6 ]; do sleep 0.05; done; exit 3'
 exits 'a rank of the second role fails' 3
 record="$TMP/records/latest"
 roles='[(r["name"], r["replica"], r["world"], r["first"], r["size"], r["role_rank"], r["nodes"]) for r in d["roles"]]'

@@ -20,7 +20,7 @@ if what == "serve":
 else:
     for word in words:
         host, port = word.removeprefix("http://").rsplit(":", 1)
-        for _ in range(400):
+        for _ in range(3000):
             try:
                 peer = socket.create_connection((host, int(port)))
                 break
@@ -90,8 +90,8 @@ exits 'roles on one node' 0
 is 'meet at the address of the machine itself' "$(cat "$OUT")" 127.0.0.1
 
 # Every attempt has ports anew, and the others learn them.
-hn "${hosts[@]}" --label none --max-restarts 1 --role a --nodes 1 -n 1 sh -c 'echo "a $HN_RESTART $1"; sleep 0.3; [ $HN_RESTART = 1 ]' x '{port:p}' : \
-    --role b --nodes 1 -n 1 sh -c 'echo "b $HN_RESTART $1"; sleep 60 & [ $HN_RESTART = 1 ] || wait' x '{a.port:p}'
+hn "${hosts[@]}" --label none --max-restarts 1 --role a --nodes 1 -n 1 sh -c 'echo "a $HN_RESTART $1"; until [ -e told ]; do sleep 0.05; done; [ $HN_RESTART = 1 ]' x '{port:p}' : \
+    --role b --nodes 1 -n 1 sh -c 'echo "b $HN_RESTART $1"; : >told; sleep 60 & [ $HN_RESTART = 1 ] || wait' x '{a.port:p}'
 exits 'a job of roles is started again' 0
 is 'with the ports of the attempt' "$(awk '{ port[$2 " " $1] = $3 } END { print (port["0 a"] == port["0 b"]), (port["1 a"] == port["1 b"]), NR }' "$OUT")" '1 1 4'
 

@@ -145,8 +145,9 @@ hn "${hosts[@]}" --on-failure continue --role s --nodes 1 -n 1 sh -c 'exit 5' : 
 exits 'with --on-failure continue the code is the same' 5
 is 'but others go on' "$(cat "$OUT")" 'm:0 | m ended'
 
-hn "${hosts[@]}" --role a --nodes 1 -n 1 --drain 60s sh -c 'trap "echo saving; sleep 0.5; echo saved; exit 0" TERM; sleep 600 & wait' : \
-    --role b --nodes 1 -n 1 sh -c 'trap "echo stopped; exit 1" TERM; sleep 600 & wait' : --role c --nodes 1 -n 1 sh -c 'sleep 0.5; exit 4'
+hn "${hosts[@]}" --role a --nodes 1 -n 1 --drain 60s sh -c 'trap "echo saving; sleep 0.5; echo saved; exit 0" TERM; : >"$0"; sleep 600 & wait' "$TMP/up.a" : \
+    --role b --nodes 1 -n 1 sh -c 'trap "echo stopped; exit 1" TERM; : >"$0"; sleep 600 & wait' "$TMP/up.b" : \
+    --role c --nodes 1 -n 1 sh -c 'until [ -e "$0.a" ] && [ -e "$0.b" ]; do sleep 0.05; done; exit 4' "$TMP/up"
 exits 'after a failure a role has time for a checkpoint' 4
 is 'while others live' "$(cat "$OUT")" 'a:0 | saving
 a:0 | saved

@@ -70,12 +70,12 @@ has 'the reason names the role' "$ERR" 'restart 1 of 1: role b, rank 1 on 127.0.
 
 export XDG_RUNTIME_DIR=$TMP/runtime XDG_STATE_HOME=$TMP/state
 mkdir -m 700 "$XDG_RUNTIME_DIR"
-a sh -c 'while [ ! -e go ]; do sleep 0.05; done; echo done'
+a sh -c 'echo up; while [ ! -e go ]; do sleep 0.05; done; echo done'
 hn_exits 'a job of roles goes on without its terminal' 0 "${hosts[@]}" --log-dir auto --detach "${a[@]}"
 run=$(cat "$OUT")
 "$HNLAUNCH" attach "$run" >attached 2>attached.err &
 pid=$!
-sleep 0.3
+wait_for grep -q '| up' attached
 : >go
 code=0
 wait "$pid" || code=$?

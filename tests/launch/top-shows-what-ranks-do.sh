@@ -69,7 +69,8 @@ for line in open(sys.argv[1]):
         names |= set(o)
 print(*sorted(names))' "$LINES_FILE" "$1"
 }
-is 'names of the run' "$(names_of '[t]')" 'alive attempt hosts num_nodes run since_step_ms spread state step step_ms total us v world_size'
+# After 10 s without a step stalled_ms comes.
+is 'names of the run' "$(names_of '[t.keys() - {"stalled_ms"}]')" 'alive attempt hosts num_nodes run since_step_ms spread state step step_ms total us v world_size'
 is 'names of a host' "$(names_of 't["hosts"]')" \
     'age_ms cpu_percent gpus host in_kib memory_mib memory_total_mib node out_kib ranks state'
 is 'names of a rank' "$(names_of 't["hosts"][0]["ranks"]')" \
