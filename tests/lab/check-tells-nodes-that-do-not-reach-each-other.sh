@@ -29,7 +29,7 @@ if lab exec node003 sh -c 'ip rule add pref 10 lookup local && ip rule del pref 
     has_row '... the others pass' ' +pass +3 +3 peers'
     has '... with a next step' "$OUT" 'help: net.peers: open TCP between the nodes'
     has '... and a way to go on' "$ERR" "--exclude 'node003'"
-    ok '... soon' test $((SECONDS - began)) -lt 20
+    ok '... soon' test $((SECONDS - began)) -lt "$(scaled 20)"
     firewall del
 else
     skip 'a firewall' 'the kernel has no rules of ports'

@@ -152,7 +152,7 @@ lab_nothing_left 'no rank is left'
 
 # A rank has failed, which stops no other.
 lab_start -H spare.txt --restart auto --on-failure continue --bad-hosts none --label none --log-dir logs --grace 1m \
-    sh -c 'echo "up $HN_RESTART.$RANK $(hostname)"; [ $HN_RESTART = 0 ] || exit 0; [ $RANK != 5 ] || exit 3; trap "exit 0" TERM; while :; do sleep 0.1; done'
+    sh -c 'trap "exit 0" TERM; echo "up $HN_RESTART.$RANK $(hostname)"; [ $HN_RESTART = 0 ] || exit 0; [ $RANK != 5 ] || exit 3; while :; do sleep 0.1; done'
 wait_for six 'up 0' || fail 'six ranks are up'
 ok '--on-failure continue: a rank has failed' wait_for grep -q '"rank":5,"code":3' logs/"$(run_id)"/events.ndjson
 drain "$(run_id)" node001 --in 1s

@@ -26,7 +26,7 @@ done
 # A node that is lost after the success is none of the job's failures.
 rm -f "$TMP/go"
 lab_start -H "$TMP/hosts.txt" --per-node --ends-with rank0 --grace 60s --node-timeout 1s --label none -x GO="$TMP/go" \
-    sh -c 'echo up; trap "echo deaf" TERM; if [ $HN_RANK = 0 ]; then until [ -e "$GO" ]; do sleep 0.05; done; exit 0; fi
+    sh -c 'trap "echo deaf" TERM; echo up; if [ $HN_RANK = 0 ]; then until [ -e "$GO" ]; do sleep 0.05; done; exit 0; fi
         while :; do sleep 0.05; done'
 ok '4 processes are up again' wait_for lines_are "$OUT" 4
 : >"$TMP/go"

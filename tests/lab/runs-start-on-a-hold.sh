@@ -39,7 +39,7 @@ fails() { # rank 3 waits for the lines of all
     lab_hn -H "$H" --label none "${@: -2}" sh -c 'echo $RANK; : >"$0/$RANK"; [ $RANK = 3 ] || exec sleep 60
         until [ "$(ls "$0" | wc -l)" = 6 ]; do sleep 0.05; done; exit 7' "$TMP/said"
 }
-is_late() { lab_hn -H "$H" --label none --timeout 1s --grace 1s "${@: -2}" sh -c 'echo up; trap "" TERM; sleep 60'; }
+is_late() { lab_hn -H "$H" --label none --timeout 1s --grace 1s "${@: -2}" sh -c 'trap "" TERM; echo up; sleep 60'; }
 is_stopped() {
     comes_up 'the ranks are up' 6 lab_start -H "$H" --label none "${@: -2}" sh -c 'echo up; sleep 60'
     finish_by INT

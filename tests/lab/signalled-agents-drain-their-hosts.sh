@@ -76,7 +76,7 @@ requeue "$saves"
 end_agent node002
 exits 'one node goes, and all have saved: the same' 99 finish
 ok 'six ranks have' six saved
-requeue 'echo up; [ $RANK = 3 ] || trap "exit 0" TERM; while :; do sleep 0.1; done'
+requeue '[ $RANK = 3 ] || trap "exit 0" TERM; echo up; while :; do sleep 0.1; done'
 exits 'a rank that has not saved: 143' 143 finish_by TERM
 requeue "$saves"
 "$LAB" run "$LAB_HNLAUNCH" stop "$(sed -n 's/^hnlaunch: run \([a-z0-9]*\):.*/\1/p' "$ERR")" >stop.out 2>&1
