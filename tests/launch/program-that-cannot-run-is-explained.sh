@@ -25,6 +25,11 @@ hn_exits 'a directory: 126' 126 --local 1 ./folder
 lacks 'no rank is stopped' "$ERR" stop
 verdict_has 'is told' "cannot execute './folder': it is a directory"
 lacks 'and chmod is no help' "$ERR" chmod
+mkfifo fifo && chmod +x fifo
+hn_exits 'a FIFO: 126' 126 --local 1 ./fifo
+verdict_has 'is told' "cannot execute './fifo': it is no regular file"
+lacks 'and chmod is no help' "$ERR" chmod
+lacks 'nor are the logs of a rank that did not start' "$ERR" ' logs '
 hn report
 has 'the report lacks no trace' "$OUT" 'traces: none: no rank was started'
 

@@ -422,6 +422,12 @@ run env XDG_STATE_HOME="$TMP/file" "$HNLAUNCH" --local 2 --label none echo fine
 exits 'the folder cannot be made: the exit code is the same' 0
 matches 'a warning tells' "$ERR" "warning\[HN805\]: the records of this run are incomplete: cannot make $TMP/file/hnlaunch: Not a directory"
 is 'the output is shown' "$(xargs <"$OUT")" 'fine fine'
+hn_exits 'with records' 124 -x XDG_STATE_HOME --local 1 --timeout 1s sleep 100
+has 'a failure has the commands that come next' "$ERR" 'next: hnlaunch report '
+has 'and the file with the stacks' "$ERR" '/hang.txt'
+exits 'without records: the exit code is the same' 124 run env XDG_STATE_HOME="$TMP/file" "$HNLAUNCH" --local 1 --timeout 1s sleep 100
+lacks 'no command is named that would not find the run' "$ERR" 'next: '
+lacks 'nor a file that is not there' "$ERR" 'hang.txt'
 exits 'without a home' 0 run env -u HOME -u XDG_STATE_HOME "$HNLAUNCH" --local 1 true
 lacks 'nothing is recorded, and nothing is said' "$ERR" 'warning'
 exits 'without a runtime folder' 0 run env XDG_RUNTIME_DIR="$TMP/none" "$HNLAUNCH" --local 1 true

@@ -334,6 +334,7 @@ static int check_unwritten(struct launch *l, int code, const struct unwritten *u
 {
         char winners[160];
         const char *dir = run_dir_path(l->run->dir);
+        struct recorder *recorder = run_dir_recorder(l->run->dir);
         CLEANUP(free_textp) char *stream = NULL;
         int error = find_stream_error(l, &stream);
         struct diag *di;
@@ -345,7 +346,7 @@ static int check_unwritten(struct launch *l, int code, const struct unwritten *u
                        error ? strerror(error) : "hnlaunch was told to end before they were read");
         if (dir)
                 diag_help(di, "the files of the ranks in %s have them", dir);
-        else if (run_dir_recorder(l->run->dir))
+        else if (recorder && !recorder_has_failed(recorder))
                 diag_help(di, "hnlaunch logs %s shows the output that was recorded",
                           l->config->run_id);
         /* check_streams() decides for an error of a stream. */
@@ -470,13 +471,17 @@ static void say_next(const struct launch *l, int code)
 {
         const struct cause *c = &job_outcome(l->run->job)->cause;
         const char *id = l->config->run_id;
+        struct recorder *recorder = run_dir_recorder(l->run->dir);
         bool loses_host = c->kind == CAUSE_NODE && c->node >= 0 && l->hosts.n > 1;
         char logs[64] = "";
 
-        /* After an order of the user there is nothing to look into. */
-        if (!code || l->o->quiet || c->kind == CAUSE_ORDER || !run_dir_recorder(l->run->dir))
+        /* After an order of the user there is nothing to look into, and without records no command
+         * knows of the run. */
+        if (!code || l->o->quiet || c->kind == CAUSE_ORDER || !recorder ||
+            recorder_has_failed(recorder))
                 return;
-        if (c->rank >= 0)
+        /* A rank that was not started has written nothing. */
+        if (c->rank >= 0 && c->kind != CAUSE_REFUSED)
                 snprintf(logs, sizeof(logs), "logs %s --ranks %d · ", id, c->rank);
         say("next: hnlaunch report %s · %srerun %s%s\n", id, logs,
             loses_host ? "--without-bad " : "", id);

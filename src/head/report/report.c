@@ -360,6 +360,9 @@ static void add_script_help(struct diag *d, const struct cause *c, const char *p
 {
         const char *interpreter = interpreter_of(program);
 
+        /* A device, a FIFO or a socket is never a program. */
+        if (strstr(c->text, "no regular file"))
+                return;
         /* An interpreter works also for a file without x bit and first line, so that this step is
          * first. */
         if (interpreter)

@@ -686,6 +686,16 @@ int recorder_await(struct recorder *r, struct error *err)
         return ret;
 }
 
+bool recorder_has_failed(struct recorder *r)
+{
+        bool ret;
+
+        pthread_mutex_lock(&r->lock);
+        ret = r->begin.err.code != 0;
+        pthread_mutex_unlock(&r->lock);
+        return ret;
+}
+
 int recorder_finish(struct recorder *r, int ms, struct error *err)
 {
         struct timespec until = make_deadline(ms);

@@ -66,6 +66,9 @@ void recorder_open(struct recorder *r);
 /* Waits until everything put before recorder_open() is written, for RECORDER_SLOW_MS at most. 0; or
  * -errno with @err: the run cannot be recorded. */
 int recorder_await(struct recorder *r, struct error *err);
+/* Returns whether the run has no records, because the folder or the first of them could not be
+ * written: no command finds the run. Does not wait: false as long as nothing was written. */
+bool recorder_has_failed(struct recorder *r);
 
 /* Copies bytes of a file; not RECORD_OUTPUT. RECORD_RUN is put as a whole: the last one counts. */
 void recorder_put(struct recorder *r, enum record record, const void *data, size_t len);

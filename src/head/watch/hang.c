@@ -33,7 +33,8 @@ static void keep_stacks(const struct run_view *r, const json_t *answer, struct d
         CLEANUP(free_textp) char *folder = run_folders_records(), *text = NULL;
         struct recorder *to = run_dir_recorder(r->dir);
         size_t len;
-        FILE *f = to && folder && report ? open_memstream(&text, &len) : NULL;
+        FILE *f = to && folder && report && !recorder_has_failed(to) ? open_memstream(&text, &len)
+                                                                     : NULL;
 
         if (!f)
                 return;
