@@ -234,7 +234,7 @@ static void repeat_host(struct parser *p, struct host *first, size_t i)
         if (first->slots_given && again->slots_given) {
                 snprintf(fact, sizeof(fact), "%s has two slot counts", first->name);
         } else if (first->slots_given || again->slots_given) {
-                snprintf(fact, sizeof(fact), "%s is given with slots and again without",
+                snprintf(fact, sizeof(fact), "%s is given once with slots and once without",
                          first->name);
         } else if ((key = find_difference(first, again, addr))) {
                 snprintf(fact, sizeof(fact), "the lines of %s differ in `%s`", first->name, key);

@@ -88,6 +88,9 @@ static int take_number_run(const char *text, size_t *at, size_t end, struct numb
         high = ++*at;
         if (take_range_number(text, at, end, &run->hi, e) < 0)
                 return -EINVAL;
+        /* The caller reports what follows; the number in front of it may be half of one. */
+        if (*at < end && !strchr(",/", text[*at]))
+                return 0;
         if (run->hi < run->lo)
                 return RANGE_FAIL(e, from, *at - from, "the range runs backwards");
         /* [1-010] has two widths; [8-10] is fine, as no zero pads. */
@@ -123,14 +126,14 @@ static int take_bracket(const char *text, size_t *at, size_t len, struct strv *t
 
                 if (take_number_run(text, &next, end, &run, e) < 0)
                         return -EINVAL;
+                if (next < end && text[next] != ',')
+                        return RANGE_FAIL(e, start, next + 1 - start,
+                                          "numbers are written 1-4, 7 or 1,2,5-8");
                 n = (size_t)((run.hi - run.lo) / run.step) + 1;
                 /* Before any name is made: [1-999999999] must not take the memory. */
                 if (n > RANGE_MAX_NAMES - to->n)
                         return RANGE_FAIL(e, from, end - from, "the range has more than %d names",
                                           RANGE_MAX_NAMES);
-                if (next < end && text[next] != ',')
-                        return RANGE_FAIL(e, start, next + 1 - start,
-                                          "numbers are written 1-4, 7 or 1,2,5-8");
                 for (size_t i = 0; i < n; i++)
                         strv_pushf(to, "%0*d", run.width, run.lo + (int)i * run.step);
                 if (next >= end)

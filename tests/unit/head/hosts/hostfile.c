@@ -183,8 +183,8 @@ TEST(wrong_lines_say_where_and_why)
                   " 1 | a slots=2\n   | - first given here\n 2 | a slots=2\n   | ^ and again "
                   "here" },
                 { "a slots=2\nA:2", "2:1", "a has two slot counts", NULL },
-                { "a\na slots=2", "2:1", "a is given with slots and again without", NULL },
-                { "a:2\na", "2:1", "a is given with slots and again without", NULL },
+                { "a\na slots=2", "2:1", "a is given once with slots and once without", NULL },
+                { "a:2\na", "2:1", "a is given once with slots and once without", NULL },
                 { "a slots=auto\na slots=2", "2:1", "a has two slot counts", NULL },
                 { "a\na port=22", "2:1", "the lines of a differ in `port`", NULL },
                 { "u@a\nv@a", "2:1", "the lines of a differ in `user`", NULL },
