@@ -21,6 +21,9 @@ hn_exits 'an unknown option: 64' 64 --local 2 --no-such-option true
 is 'the unknown option is named, once' "$(cat "$ERR")" \
     $'error[HN701]: unknown option `--no-such-option`\n    = help: hnlaunch --help lists all options'
 
+hn_exits 'a key without a value: 64' 64 -o run.ppn --local 2 true
+is 'which is all that is told' "$(cat "$ERR")" 'error[HN717]: -o wants SECTION.KEY=VALUE, not `run.ppn`'
+
 hn_exits 'a misspelt option: 64' 64 --local 2 --graec 5s true
 has 'a misspelt option is recognised' "$ERR" --grace
 

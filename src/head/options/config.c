@@ -637,9 +637,9 @@ int config_assign(struct settings *s, const char *assignment, struct diags *d)
         }
         diag = diag_add(d, HN_CONFIG_SET, EX_USAGE,
                         eq ? "-o: unknown key `%s`" : "-o wants SECTION.KEY=VALUE, not `%s`", key);
-        if (near)
+        if (near && strcmp(near, key) != 0)
                 diag_help(diag, "did you mean `%s`?", near);
-        else if (!eq)
+        else if (!eq && !near)
                 diag_help(diag, "--log-dir DIR keeps the output in one file per rank");
         return -EINVAL;
 }
