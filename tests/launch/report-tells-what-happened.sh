@@ -150,6 +150,9 @@ hn report --html page.html "$id"
 has 'also on the page' page.html 'none: kept when a run fails or hangs, or with --trace'
 lacks 'which has no lanes where they would be empty' page.html '<h2>The ranks</h2>'
 ok 'and is well-formed' check_page page.html
+hn -w localhost:2 --main ask --role serve -n 1 sleep 600 : --role ask --on serve -n 1 true
+hn_exits 'a run that ends a rank of another role than --main has finished' 0 report
+has 'its traces are not missed' "$OUT" 'traces: none: kept when a run fails or hangs, or with --trace'
 comes_up 'the ranks of a run with --trace are up' 2 start --trace --local 2 "$BUILD/tests/clients/hanging" sleep 1
 id=$(run_id)
 "$HNLAUNCH" report "$id" >early

@@ -208,7 +208,7 @@ char *story_traces_text(const struct story *s)
 {
         /* A hint to --trace only where the trace would answer something. */
         bool asks_slow = s->n_ranks > 1 && s->slow.rank.node < 0 && s->slow.node.node < 0;
-        int64_t error = 0;
+        int64_t error = 0, code = json_integer_value(json_object_get(s->summary, "code"));
         size_t there = 0, known = 0, started = 0;
         CLEANUP(free_textp) char *nodes = NULL;
 
@@ -228,7 +228,7 @@ char *story_traces_text(const struct story *s)
                                "with --trace");
         if (!there && !started)
                 return xstrdup("none: no rank was started");
-        if (!there && s->times.failed_us >= 0)
+        if (!there && s->times.failed_us >= 0 && code) /* with 0 ranks outside --main were ended */
                 return xstrdup("none: they could not be fetched or kept");
         if (!there)
                 return xasprintf("none: kept when a run fails or hangs, or with --trace%s",
