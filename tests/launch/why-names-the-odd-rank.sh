@@ -391,8 +391,8 @@ END
 chmod +x "$TMP/late/eu-stack"
 PATH=$TMP/late:$TMP/bin start --local 1 --label none bash -c 'echo met; while :; do sleep 1000; done'
 met 'late tool' 1
-says_ended() { why && [[ $(field "a['problems']") == "['no stack of rank 0 on localhost: its process had ended']" ]]; }
-ok 'late tool: it is told that the process had ended' wait_for says_ended
+says_ended() { why && [[ $(field "a['problems']") == "['no stack of rank 0 on localhost: its process sleep had ended']" ]]; }
+ok 'late tool: the process that had ended is told, which is not the rank' wait_for says_ended
 hn why
 lacks 'late tool: ... and not that the nodes forbid tracing' "$OUT" 'forbid'
 stop_run

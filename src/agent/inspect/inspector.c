@@ -373,7 +373,10 @@ static bool take_tool_output(struct stack_job *j, int64_t until)
                 j->m.stack = buf_steal(&j->run.text);
                 snprintf(j->m.source, sizeof(j->m.source), "%s", stack_tool_name(j->tool));
         } else if (stack_run_is_late(&j->run)) { /* whatever the tool has said of it */
-                snprintf(j->m.problem, sizeof(j->m.problem), "its process had ended");
+                /* Of the rank, or another one of its session: with a name it is not taken for the
+                 * rank. */
+                snprintf(j->m.problem, sizeof(j->m.problem), "its process%s%s had ended",
+                         *j->m.name ? " " : "", j->m.name);
                 *j->missing = '\0';
                 j->tool = STACK_TOOLS;
         } else {
