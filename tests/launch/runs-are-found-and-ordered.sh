@@ -263,6 +263,7 @@ mkdir "$RUNS/${id}x"
 cp "$RUNS/$id"/* "$RUNS/${id}x"
 hn_of stop "${id:0:4}"
 matches 'several runs begin so' "$TMP/of.err" "error\[HN801\]: 2 runs begin with ${id:0:4}"
+is 'they are listed, and no other' "$(grep -c '^    | ' "$TMP/of.err"):$(grep -c "^    | $id" "$TMP/of.err")" 2:2
 rm -r "$RUNS/${id}x"
 hn_of logs 0-3
 is 'logs of ranks that stand in the place of the run: 66' "$RC_OF" 66

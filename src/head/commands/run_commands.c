@@ -51,13 +51,16 @@ enum {
 
 /* --- one run ---------------------------------------------------------------------------------- */
 
-/* Adds a row for each of the newest runs, or of those only that go on. */
-static void add_newest_runs(struct diag *di, const struct run_list *l, bool running)
+/* Adds a row for each of the newest runs whose id begins with @beginning, or of those only that go
+ * on. */
+static void add_newest_runs(struct diag *di, const struct run_list *l, const char *beginning,
+                            bool running)
 {
         enum { SHOWN = 5 };
 
         for (size_t i = 0, shown = 0; i < l->n && shown < SHOWN; i++) {
-                if (running && l->v[i].state != RUN_GOES_ON)
+                if ((running && l->v[i].state != RUN_GOES_ON) ||
+                    strncmp(l->v[i].id, beginning, strlen(beginning)) != 0)
                         continue;
                 shown++;
                 CLEANUP(free_textp) char *program = run_program_text(&l->v[i]);
@@ -84,7 +87,7 @@ static void help_with_word(struct diag *di, const struct run_list *l, const char
                 diag_help(di, "hnlaunch ps lists all runs");
                 return;
         }
-        add_newest_runs(di, l, false);
+        add_newest_runs(di, l, "", false);
         diag_help(di, "if it is a host: hnlaunch logs --hosts %s", word);
 }
 
@@ -116,7 +119,7 @@ static const struct run *find_run(const struct run_list *l, const char *id, enum
         if (id && !n && command == COMMAND_LOGS)
                 help_with_word(di, l, id);
         else
-                add_newest_runs(di, l, false);
+                add_newest_runs(di, l, n ? id : "", false);
         return NULL;
 }
 
@@ -161,11 +164,11 @@ static void refuse_choice(const struct run_list *l, const char *command, struct 
 
         if (!n) {
                 di = diag_add(d, HN_NO_RUN, EX_NOINPUT, "none of your runs goes on here");
-                add_newest_runs(di, l, false);
+                add_newest_runs(di, l, "", false);
                 return;
         }
         di = diag_add(d, HN_COMMAND_WORDS, EX_USAGE, "`%s` needs a run: %zu go on", command, n);
-        add_newest_runs(di, l, true);
+        add_newest_runs(di, l, "", true);
         diag_help(di, "hnlaunch %s %s", command, newest_running(l));
 }
 
