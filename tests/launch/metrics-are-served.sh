@@ -134,6 +134,9 @@ ok 'a client that leaves early does no harm' scrape
 # --- errors -----------------------------------------------------------------------------------------
 hn_exits 'a port in use: 69' 69 --metrics "$PORT" --local 1 touch started
 has 'a port in use: HN334' "$ERR" "error[HN334]: cannot serve --metrics $PORT: "
+has 'with the next step' "$ERR" 'help: take another port'
+hn_exits 'an address of another machine: 69' 69 --metrics 192.0.2.1:0 --local 1 true
+has 'the next step is about the address' "$ERR" 'help: take an address of this machine; 0.0.0.0 is all of them'
 touch end1
 exits 'the run ends well' 0 finish
 is 'the port is closed with it' "$(python3 ask.py "$PORT" x 2>&1 | grep -c ConnectionRefused)" 1

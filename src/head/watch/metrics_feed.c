@@ -7,6 +7,7 @@
  */
 #include "head/watch/metrics_feed.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -101,7 +102,9 @@ static int open_metrics_feed(void *self, struct diags *d)
         if (!f->server) {
                 diag_help(diag_add(d, HN_NO_METRICS, EX_UNAVAILABLE,
                                    "cannot serve --metrics %s: %s", r->o->metrics, err.text),
-                          "take another port; port 0 is any free one");
+                          err.code == EADDRNOTAVAIL
+                                  ? "take an address of this machine; 0.0.0.0 is all of them"
+                                  : "take another port; port 0 is any free one");
                 return EX_UNAVAILABLE;
         }
         if (!r->o->quiet)
