@@ -60,6 +60,7 @@ static int finish_command(struct options *o, struct diags *d, int code)
         int error = say_close_stdout(&name);
 
         if (error && error != EPIPE && !code) {
+                diags_finish(d); /* told before */
                 diag_add(d, HN_STDOUT_UNWRITTEN, EX_CANTCREAT, "cannot write to %s: %s", name,
                          strerror(error));
                 return launch_refuse(o, d, EX_CANTCREAT);

@@ -30,6 +30,10 @@ for way in --version --help '--help=all' config 'plan --local 2 true' 'plan --js
     exits "a closed pipe: $way" 141
     is 'nothing is told, as of a program that SIGPIPE ends' "$(cat "$ERR")" ''
 done
+export HNLAUNCH_RUN_NO_SUCH=1
+full config
+is 'a warning before is told once' "$(grep -c NO_SUCH "$ERR"):$(grep -c HN905 "$ERR")" 1:1
+unset HNLAUNCH_RUN_NO_SUCH
 
 full --json --local 1 true
 exits 'a full disk: events' 73
