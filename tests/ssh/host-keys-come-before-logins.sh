@@ -111,6 +111,7 @@ hn_exits 'three nodes that are not known' 77 --ssh-config "$TMP/ssh_config" -w '
 has 'are one error' "$ERR" 'error[HN205]: host keys of 3 nodes are not known'
 has 'with one key, offered by three' "$ERR" "| node[1-3]        offered ED25519 $print"
 has 'and one line that says where it was looked for' "$ERR" "= note: looked in $KNOWN, /dev/null"
+has 'and the command that adds it' "$ERR" 'and add it: hnlaunch trust; or'
 is 'each said once' "$(grep -c -e offered -e 'looked ' "$ERR")" 2
 hn --ssh-config "$TMP/ssh_config" --host-key accept-new -w 'node[1-3]' --oversubscribe --label none echo up
 exits 'a launch that accepts new keys' 0

@@ -140,8 +140,8 @@ static int refuse_hostkey(const struct ssh_target *target, const struct offered_
                 [KNOWN_REVOKED] = { LINK_KEY_REVOKED, "the host key is revoked",
                                     "ask your admin for the new key" },
                 [KNOWN_UNKNOWN] = { LINK_KEY_UNKNOWN, "the host key is not known",
-                                    "compare the key with your admin's list and add it, or for "
-                                    "throw-away nodes: --host-key accept-new" },
+                                    "compare the key with your admin's list and add it: hnlaunch "
+                                    "trust; or for throw-away nodes: --host-key accept-new" },
         };
         struct ssh_key_name known;
 
