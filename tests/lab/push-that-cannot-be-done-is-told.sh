@@ -46,6 +46,15 @@ ok 'nothing was started' test ! -e "$TMP/ran"
 ok 'nothing is left' wait_for nothing_stored
 exits 'the other nodes are fine' 0 lab_hn -w node001,node003 --push file true
 
+printf '#!/bin/sh\nexit 0\n' >run.sh
+chmod +x run.sh
+lab_hn -w node001 --push file ./run.sh
+exits 'a program of this folder that is not among the copies' 127
+has 'is to be pushed, too' "$ERR" 'help: ranks start among the pushed files: add --push ./run.sh'
+lacks 'and not to be on the nodes' "$ERR" 'must exist on every node'
+lab_hn -w node001 --push file --push run.sh ./run.sh
+exits 'as it then is' 0
+
 # Too little room only becomes known when a file is written: another job fills the disk.
 lab exec node003 mount -t tmpfs -o size=8m lab "$TMP/cache"
 lab_hn -w node003 true # the agent is there from now on

@@ -25,6 +25,10 @@ hn_exits 'a directory: 126' 126 --local 1 ./folder
 lacks 'no rank is stopped' "$ERR" stop
 verdict_has 'is told' "cannot execute './folder': it is a directory"
 lacks 'and chmod is no help' "$ERR" chmod
+printf '#!/bin/sh\nexit 0\n' >here.sh
+chmod +x here.sh
+hn_exits 'a program of this folder with --chdir: 127' 127 --local 1 --chdir folder ./here.sh
+ok 'where it is sought is told' grep -qE 'help: with --chdir ranks start there: the program must exist on every node as (.*/)?folder/here\.sh$' "$ERR"
 mkfifo fifo && chmod +x fifo
 hn_exits 'a FIFO: 126' 126 --local 1 ./fifo
 verdict_has 'is told' "cannot execute './fifo': it is no regular file"

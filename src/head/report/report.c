@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error_number.h"
 #include "base/format.h"
@@ -25,6 +26,7 @@
 #include "head/model/role_list.h"
 #include "head/model/role_order.h"
 #include "head/nodes/program_link.h"
+#include "head/options/program_options.h"
 #include "head/term/escapes.h"
 #include "head/term/redraw.h"
 #include "wire/msg.h"
@@ -389,12 +391,27 @@ static void add_script_help(struct diag *d, const struct cause *c, const char *p
 
 /* Adds the next step by what the node could not do and by the error number of the attempt. Other
  * errors are rare and get none: the reason in the last line must do. */
-static void add_refused_help(struct diag *d, const struct cause *c, const char *program)
+static void add_refused_help(struct diag *d, const struct cause *c, const struct options *o,
+                             size_t number)
 {
+        const struct program_options *own = options_program(o, number);
+        const char *program = options_argv(o, number)->v[0];
+        const char *chdir = own && own->chdir ? own->chdir : o->chdir;
+        bool is_absent = c->why == REFUSED_EXEC && c->error == ENOENT;
+        bool is_relative = *program != '/' && strchr(program, '/');
+
+        /* HN239 has told that the program is here, but is not pushed. */
+        if (is_absent && is_relative && !chdir && o->push.n && access(program, F_OK) == 0)
+                return;
         if (c->why == REFUSED_PMIX)
                 diag_help(d, "install libpmix there (libpmix2 of Debian), or name the folder above "
                              "its lib with -x PMIX_PREFIX=DIR; programs of MPICH need --mpi pmi1");
-        else if (c->why == REFUSED_EXEC && c->error == ENOENT)
+        else if (is_absent && is_relative && chdir)
+                diag_help(d,
+                          "with --chdir ranks start there: the program must exist on every node as "
+                          "%s/%s",
+                          chdir, program + (strncmp(program, "./", 2) ? 0 : 2));
+        else if (is_absent)
                 diag_help(d, "the program must exist on every node under this path%s",
                           strchr(program, '/') ? "" : ", or in its PATH (./NAME for this folder)");
         else if (c->why == REFUSED_EXEC && c->error == ELIBACC)
@@ -671,7 +688,7 @@ void report_failure(struct diags *d, const struct job *j, const struct hosts *ho
         for (size_t i = earlier->n > EARLIER ? earlier->n - EARLIER : 0; i < earlier->n; i++)
                 diag_note(di, "%s", earlier->v[i]);
         if (c->kind == CAUSE_REFUSED)
-                add_refused_help(di, c, argv->v[0]);
+                add_refused_help(di, c, o, (size_t)program);
         if (c->kind == CAUSE_WORLDS)
                 add_worlds_help(di);
         if (c->kind == CAUSE_ROLE)
