@@ -57,7 +57,7 @@ if grep -q ^hnbash: "$TMP/passwd"; then
     stuck() { # WHAT WORDS LINES: such a .bashrc is told with the words that it printed
         printf '%b\n' "$3" >"$rc"
         exits "$1: 69" 69 lab_hn -w hnbash@node001:1 --progress plain --start-timeout 6s true
-        has "$1: it did not answer" "$ERR" 'the agent did not answer in time'
+        has "$1: it did not answer" "$ERR" 'the agent did not answer within 6s (--start-timeout)'
         has "$1: the help names login files" "$ERR" 'help: does a login file there (~/.bashrc) ask'
         has "$1: the guard is given" "$ERR" '[[ $- == *i* ]] || return'
         [[ -z $2 ]] || has "$1: the words are shown" <(sed -n '/HN210/,$p' "$ERR") "$2"

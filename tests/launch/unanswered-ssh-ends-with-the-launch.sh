@@ -38,7 +38,7 @@ done
 
 hn --ssh-command ./slow-ssh -w 'node[1-2]' --start-timeout 1s true
 exits 'no answer in time: 69' 69
-has 'that is told' "$ERR" 'the agent did not answer in time'
+has 'that is told' "$ERR" 'the agent did not answer within 1s (--start-timeout)'
 gone 'no answer in time'
 
 hn --ssh-command ./slow-ssh -w 'node[1-2],fails' --start-timeout 1s true

@@ -25,7 +25,7 @@ hostile() { # MODE CODE TEXT [ARG...]
 }
 
 quick=(--connect-timeout 2s --start-timeout 4s)
-silent='the agent did not answer in time'
+silent='the agent did not answer within 4s (--start-timeout)'
 
 hostile 'login: prompts' 68 'the server breaks the ssh protocol during the login'
 hostile 'login: prompts without end' 68 'the server breaks the ssh protocol during the login'

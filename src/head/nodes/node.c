@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/format.h"
 #include "base/memory.h"
 #include "head/nodes/node_private.h"
 
@@ -156,9 +157,7 @@ static void on_node_deadline(uv_timer_t *t)
 {
         struct node *n = t->data;
         struct node_io *io = n->io;
-        struct link_failure why = { .phase = LINK_OPEN,
-                                    .cause = LINK_TIMED_OUT,
-                                    .fact = "the agent did not answer in time" };
+        struct link_failure why = { .phase = LINK_OPEN, .cause = LINK_TIMED_OUT };
 
         if (n->state == NODE_CONNECTING) {
                 node_break(n, LINK_TIMED_OUT, "ssh timed out");
@@ -174,6 +173,8 @@ static void on_node_deadline(uv_timer_t *t)
                 return;
         }
         n->refusal = NODE_CANNOT_RUN;
+        snprintf(why.fact, sizeof(why.fact), "the agent did not answer within %s (--start-timeout)",
+                 format_span((uint64_t)io->greet_ms).text);
         add_login(io, &why, true);
         node_fail(n, &why);
 }
