@@ -135,6 +135,9 @@ done
 printf '[run]\nlo\0cal = 1\nx\0\n' >job
 hn --job job true
 is 'NUL bytes' "$RC $(grep -c 'error\[HN713\]: a NUL byte' "$ERR")" '78 1'
+printf '[run]\nlocal = 1\n[env\nset.A = 1\n' >job
+hn --job job
+is 'a section without its end, and no key of it as one of another' "$RC $(grep -c '^error' "$ERR"):$(grep -c 'HN713' "$ERR")" '78 1:1'
 printf '[run]\nlocal = 1\nprogram = true\n' | iconv -f UTF-8 -t UTF-16 >job
 hn --job job
 is 'UTF-16' "$RC $(grep -c 'error\[HN713\]: job is written in UTF-16' "$ERR")" '78 1'

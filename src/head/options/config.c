@@ -197,17 +197,21 @@ static void enter_section(struct ini_reader *r, const char *line)
 /* Refuses a line that inih would misread: @size is that of its buffer. Returns whether it did. */
 static bool refuse_bad_line(struct ini_reader *r, const char *line, size_t len, int size)
 {
+        bool half_section = len && *line == '[' && !section_is_whole(line, len);
+
         if (len + 3 > (size_t)size)
                 diag_help(diag_add(r->d, HN_CONFIG_LINE, EX_CONFIG,
                                    "%s:%d: the line is longer than %d bytes", r->path, r->line,
                                    size - 3),
                           "give it on the command line, or as a variable HNLAUNCH_SECTION_KEY");
-        else if (len && *line == '[' && !section_is_whole(line, len))
+        else if (half_section)
                 refuse_line(r, "a section is written [name]");
         else if (len && *line != '[' && !memchr(line, '=', len) && !memchr(line, ':', len))
                 refuse_line(r, "expected key = value");
         else
                 return false;
+        /* The keys that follow are those of a section whose name is not known. */
+        r->skipped = r->skipped || half_section;
         return true;
 }
 
