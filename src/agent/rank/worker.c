@@ -273,9 +273,10 @@ void worker_destroy(struct worker *w)
 
 void worker_signal(const struct worker *w, int signo)
 {
-        if (!w->reaped)
-                /* Before exec() the process may not lead its group yet. */
-                kill(w->started ? -w->pid : w->pid, signo);
+        /* Before exec() the process may not lead its group yet. The program may run, and have
+         * children, before the agent knows of it. */
+        if (!w->reaped && kill(-w->pid, signo) < 0 && !w->started)
+                kill(w->pid, signo);
 }
 
 void worker_resize(struct worker *w, const struct launch_terminal *to)
