@@ -131,7 +131,7 @@ ok 'a core elsewhere is not blamed on the limit' grep -qE "note: no core file: t
 rm -f node/*
 hn --local 1 sh -c "ulimit -c $(ulimit -Hc); exec python3 -c 'import ctypes; ctypes.string_at(0)'"
 has 'the core of a Python program is named' "$ERR" "note: core file: $PWD/"
-verdict_has 'and not read: Python has told the line' 'Segmentation fault: File "<string>", line 1 in <module>  (exit 139)'
+verdict_has 'and not read: Python has told the line' 'SIGSEGV (Segmentation fault): File "<string>", line 1 in <module>  (exit 139)'
 rm -f "$(cores)"
 
 hn --local 1 --contain pidns true

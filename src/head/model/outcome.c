@@ -676,12 +676,25 @@ void outcome_describe(const struct cause *c, char *to, size_t size)
                 snprintf(to, size, "aborted the job");
 }
 
+/* Passes over what faulthandler of Python says of the signal, which stands in front of the text. */
+static const char *skip_signal(const struct cause *c)
+{
+        char said[96];
+        size_t n;
+
+        snprintf(said, sizeof(said), "Fatal Python error: %s", strsignal(c->signal));
+        n = strlen(said);
+        if (c->kind != CAUSE_SIGNAL || strncmp(c->text, said, n) != 0)
+                return c->text;
+        return c->text + n + (strncmp(c->text + n, ": ", 2) == 0 ? 2 : 0);
+}
+
 void outcome_sentence(const struct cause *c, const char *who, const char *host, char *to,
                       size_t size)
 {
         bool of_rank = cause_is_end_of_rank(c) && c->kind != CAUSE_STUCK;
         CLEANUP(free_textp)
-        char *text = printable_text(of_rank && *c->oom.file ? "" : c->text,
+        char *text = printable_text(of_rank && *c->oom.file ? "" : skip_signal(c),
                                     of_rank ? PRINTABLE_QUOTE : PRINTABLE_ROW);
 
         if (of_rank) {

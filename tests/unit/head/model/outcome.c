@@ -405,6 +405,13 @@ TEST_WITH(NULL, tear_down, the_sentence_says_why)
         outcome_sentence(&c, name_of(c.rank), "n", text, sizeof(text));
         assert_string_equal(text, "rank 4 on n was killed by SIGSEGV (Segmentation fault): "
                                   "assertion failed");
+        /* What Python says of the signal is not said again. */
+        outcome_quote(&o, &c,
+                      "Fatal Python error: Segmentation fault\n\nCurrent thread 0x0 (most "
+                      "recent call first):\n  File \"/t/s.py\", line 3 in crash\n");
+        outcome_sentence(&c, name_of(c.rank), "n", text, sizeof(text));
+        assert_string_equal(text, "rank 4 on n was killed by SIGSEGV (Segmentation fault): "
+                                  "File \"/t/s.py\", line 3 in crash");
         c.signal = SIGKILL; /* unknown to the rank */
         outcome_quote(&o, &c, "epoch 1\n");
         snprintf(c.oom.file, sizeof(c.oom.file), "/sys/fs/cgroup");
