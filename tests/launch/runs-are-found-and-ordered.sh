@@ -426,6 +426,10 @@ is 'the output is shown' "$(xargs <"$OUT")" 'fine fine'
 hn_exits 'with records' 124 -x XDG_STATE_HOME --local 1 --timeout 1s sleep 100
 has 'a failure has the commands that come next' "$ERR" 'next: hnlaunch report '
 has 'and the file with the stacks' "$ERR" '/hang.txt'
+hn_exits 'a rank that has told why' 5 --local 1 sh -c 'echo no shard 3 >&2; exit 5'
+has 'its logs are offered' "$ERR" ' · logs '
+hn_exits 'and one that has not' 5 --local 1 sh -c 'exit 5'
+lacks 'no logs are' "$ERR" ' · logs '
 exits 'without records: the exit code is the same' 124 run env XDG_STATE_HOME="$TMP/file" "$HNLAUNCH" --local 1 --timeout 1s sleep 100
 lacks 'no command is named that would not find the run' "$ERR" 'next: '
 lacks 'nor a file that is not there' "$ERR" 'hang.txt'

@@ -62,6 +62,9 @@ hn_exits 'a partition: 64' 64 -p gpu --local 2 true
 has '-p: what it means, and where a partition is chosen' "$ERR" 'help: -p is the port of ssh; a partition of Slurm is chosen by salloc -p'
 hn_exits 'a host that does not exist: 68' 68 -w nosuchhost.invalid true
 has 'a next step is named' "$ERR" 'help: check the name with `getent hosts nosuchhost.invalid`'
+: >own.config
+hn --ssh-config own.config -w nosuchhost.invalid true
+has 'in the configuration of this run' "$ERR" 'or give it a HostName in own.config'
 
 hn -w 'localhost,nosuch[1-2].invalid' true
 has 'brackets are quoted for a shell' "$ERR" "start without them: --exclude 'nosuch[1-2].invalid'"

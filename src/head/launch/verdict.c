@@ -465,6 +465,14 @@ static void say_verdict(const struct launch *l, int code)
                 say("hnlaunch: %s\n", text);
 }
 
+static bool has_written(const struct job *j, int rank)
+{
+        CLEANUP(free_textp) char *out = job_last_words(j, rank, MSG_STDOUT);
+        CLEANUP(free_textp) char *err = job_last_words(j, rank, MSG_STDERR);
+
+        return *out || *err;
+}
+
 /* Names the next commands after a failure: on a terminal as the last line, elsewhere in front of
  * the verdict, which programs take from there. */
 static void say_next(const struct launch *l, int code)
@@ -480,8 +488,7 @@ static void say_next(const struct launch *l, int code)
         if (!code || l->o->quiet || c->kind == CAUSE_ORDER || !recorder ||
             recorder_has_failed(recorder))
                 return;
-        /* A rank that was not started has written nothing. */
-        if (c->rank >= 0 && c->kind != CAUSE_REFUSED)
+        if (c->rank >= 0 && has_written(l->run->job, c->rank))
                 snprintf(logs, sizeof(logs), "logs %s --ranks %d · ", id, c->rank);
         say("next: hnlaunch report %s · %srerun %s%s\n", id, logs,
             loses_host ? "--without-bad " : "", id);

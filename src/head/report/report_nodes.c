@@ -231,6 +231,7 @@ static void add_section_help(struct diag *d, enum section s, const struct node *
                              const struct options *o)
 {
         const char *to = first->host->name, *from = first->parent ? first->parent->host->name : "";
+        const char *config = o->ssh_config ? o->ssh_config : "~/.ssh/config";
         CLEANUP(strv_finish) struct strv words = STRV_INIT;
         CLEANUP(free_textp) char *quoted = NULL;
 
@@ -250,13 +251,13 @@ static void add_section_help(struct diag *d, enum section s, const struct node *
                 diag_help(d, "%s is this machine: under the name localhost it needs no ssh", to);
         else if (s == UNREACHABLE && first->failure->cause == LINK_NO_NAME &&
                  first->failure->at_jump_host)
-                diag_help(d, "check the name of the jump host with getent hosts, or give it a "
-                             "HostName in ~/.ssh/config");
-        else if (s == UNREACHABLE && first->failure->cause == LINK_NO_NAME)
                 diag_help(d,
-                          "check the name with `getent hosts %s`, or give it a HostName in "
-                          "~/.ssh/config",
-                          to);
+                          "check the name of the jump host with getent hosts, or give it a "
+                          "HostName in %s",
+                          config);
+        else if (s == UNREACHABLE && first->failure->cause == LINK_NO_NAME)
+                diag_help(d, "check the name with `getent hosts %s`, or give it a HostName in %s",
+                          to, config);
         if (*first->failure->help)
                 diag_help(d, "%s", first->failure->help);
         else if (sections[s].help)
