@@ -80,7 +80,14 @@ has 'whose name is to be checked' "$ERR" 'help: check the name of the jump host 
 lacks '... and not that of the node' "$ERR" 'getent hosts node.invalid'
 hn_exits 'so does one whose port is closed' 68 --ssh-config "$TMP/ssh_config" --jump 127.0.0.1:1 -w node.invalid true
 has 'which is told' "$ERR" 'jump host 127.0.0.1:1: connection refused on port 1'
+has 'the way there is to be tried' "$ERR" 'help: try ssh -J 127.0.0.1:1 node.invalid true'
 lacks 'the port of the node is not to blame' "$ERR" '--ssh-port'
 lacks 'nor is the node this machine, as the jump host is' "$ERR" 'is this machine'
+{
+    printf 'Host node.invalid\n    ProxyJump 127.0.0.1:1\n'
+    cat "$TMP/ssh_config"
+} >"$TMP/jump_config"
+hn --ssh-config "$TMP/jump_config" -w node.invalid true
+has 'a jump host of ssh_config is tried by ssh itself' "$ERR" 'help: try ssh node.invalid true'
 
 done_testing

@@ -255,6 +255,10 @@ static void add_section_help(struct diag *d, enum section s, const struct node *
                           "check the name of the jump host with getent hosts, or give it a "
                           "HostName in %s",
                           config);
+        else if (s == UNREACHABLE && first->failure->at_jump_host && o->jump)
+                diag_help(d, "try ssh -J %s %s true", o->jump, to);
+        else if (s == UNREACHABLE && first->failure->at_jump_host)
+                diag_help(d, "try ssh %s true", to);
         else if (s == UNREACHABLE && first->failure->cause == LINK_NO_NAME)
                 diag_help(d, "check the name with `getent hosts %s`, or give it a HostName in %s",
                           to, config);
